@@ -16,7 +16,7 @@
 
 #define CLEANUP(function)         __attribute__((cleanup(function)))
 #define MUST_CHECK                __attribute__((warn_unused_result))
-#define PRINTF_LIKE(format, args) __attribute__((format(printf, format, args)))
+#define PRINTF_LIKE(text, args)   __attribute__((format(printf, text, args)))
 #define ARRAY_LENGTH(array)       (sizeof(array) / sizeof((array)[0]))
 
 #define DEFINE_CLEANUP(name, destructor)                                                                               \

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * config: options as a table: one row each, from which parsing, checks, help and the reference page are made.
+ *
+ * A value comes from the environment, else from a YAML file, else it is the row's default. Errors name where the value
+ * came from: "DFTRACER_TRACE_INTERVAL_MS='abc': …", "/etc/x.yaml:12: features.interval: …". An unknown key of the file is a
+ * warning with its line. Pure but for reading that one file. One thread.
+ */
+#ifndef UTIL_CONFIG_H
+#define UTIL_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/buf.h"
+#include "util/error.h"
+
+enum config_kind {
+    CONFIG_BOOL, /* 0, 1, true, false, yes, no, on, off; any case */
+    CONFIG_INT,  /* decimal, within min..max */
+    CONFIG_TEXT, /* any text without NUL, at most CONFIG_TEXT_MAX_BYTES */
+    CONFIG_ENUM, /* one of `words`, any case; the value is its index */
+};
+
+#define CONFIG_TEXT_MAX_BYTES 4096
+#define CONFIG_KEYS_MAX       4
+
+struct config_option {
+    const char *name;                  /* how the program asks for it: "interval_ms" */
+    const char *env;                   /* environment variable, or NULL */
+    const char *keys[CONFIG_KEYS_MAX]; /* dotted YAML keys, the last that is present wins; unused ones are NULL */
+    enum config_kind kind;
+    int64_t min;
+    int64_t max;
+    int64_t initial;          /* number, 0/1, or index into words */
+    const char *initial_text; /* of CONFIG_TEXT; NULL is "" */
+    const char *const *words; /* of CONFIG_ENUM, NULL-terminated */
+    const char *help;         /* one line, no full stop */
+};
+
+/* Where a value came from; decides which of two wins and is shown by config_print(). */
+enum config_source { CONFIG_SOURCE_DEFAULT, CONFIG_SOURCE_FILE, CONFIG_SOURCE_ENVIRONMENT };
+
+struct config; /* the values; opaque */
+
+/*
+ * Reads the file `yaml_path` (NULL: none) and the environment `environ_list` ("NAME=value", NULL-terminated; usually
+ * `environ`). `options` is borrowed for the life of the config. Unknown keys append a line each to `warnings`, but for
+ * keys that start with one of `foreign_keys` (dotted prefixes, NULL-terminated, or NULL): other programs read those.
+ * An empty environment variable counts as not set. Returns owned through `*out_config`, freed by config_free().
+ * Fails with -EINVAL (a value), -ENOENT and other errnos (the file), -ENOMEM.
+ */
+MUST_CHECK int config_load(const struct config_option *options, size_t options_count, const char *yaml_path,
+                           char *const *environ_list, const char *const *foreign_keys, struct buf *warnings,
+                           struct config **out_config, struct error *err);
+void config_free(struct config *config);
+DEFINE_CLEANUP(config, config_free);
+
+/* The value of option `name`, which must be in the table and of that kind (a fault of ours otherwise: asserted). */
+bool config_bool(const struct config *config, const char *name);
+int64_t config_int(const struct config *config, const char *name);
+const char *config_text(const struct config *config, const char *name); /* borrowed from config */
+size_t config_enum(const struct config *config, const char *name);
+enum config_source config_source_of(const struct config *config, const char *name);
+
+/* Appends the table as help: variable, key, default, range, and the words. */
+void config_help(const struct config_option *options, size_t options_count, struct buf *out);
+
+/* Appends the values as a JSON object {"interval_ms":1000,…}, in the table's order. */
+void config_json(const struct config *config, struct buf *out);
+
+#endif
