@@ -3,10 +3,11 @@
  * writer: puts whole lines into a trace without ever making its user wait.
  *
  * Lines go into a bounded buffer; a thread of the writer's own compresses and writes what has gathered, at each flush
- * interval or when asked. What is in the file is valid after each page that the kernel has taken (see file.h of this folder), so
- * a SIGKILL at any moment loses at most the last flush interval. When the file system fails (full, gone, dead), lines stay
- * in the buffer; past its limit the oldest are dropped and counted; once writing works again, an event that tells the count
- * comes first. A trace whose file or directory was removed is begun anew under the same path.
+ * interval or when asked. What is in the file is valid after each page that the kernel has taken (see file.h of this
+ * folder), so a SIGKILL at any moment loses at most the last flush interval. When the file system fails (full, gone,
+ * dead), lines stay in the buffer; past its limit the oldest are dropped and counted; once writing works again, an
+ * event that tells the count comes first. A trace whose file or directory was removed is begun anew under the same
+ * path.
  *
  * The user's thread calls everything; the callbacks run on the writer's thread.
  */
@@ -23,10 +24,10 @@
 struct pfw_writer;
 
 struct pfw_writer_options {
-    bool is_compressed;         /* gzip members; else plain lines */
-    bool is_synced;             /* fdatasync() after each flush: survives power loss up to the last flush */
-    size_t buffer_max_bytes;    /* of lines that are not yet in the file */
-    int64_t flush_interval_ms;  /* 0: only when asked or when the buffer is half full */
+    bool is_compressed;        /* gzip members; else plain lines */
+    bool is_synced;            /* fdatasync() after each flush: survives power loss up to the last flush */
+    size_t buffer_max_bytes;   /* of lines that are not yet in the file */
+    int64_t flush_interval_ms; /* 0: only when asked or when the buffer is half full */
 
     /*
      * Appends the line that says that `dropped` events are missing here. Called before the first write that works
@@ -54,8 +55,8 @@ struct pfw_writer_status {
 };
 
 /*
- * Takes `fd`, a new empty file open for writing at `path` (borrowed for the writer's life, used to begin the file anew),
- * even on failure. Starts the thread. Returns owned through `*out_writer`. -ENOMEM, -EAGAIN.
+ * Takes `fd`, a new empty file open for writing at `path` (borrowed for the writer's life, used to begin the file
+ * anew), even on failure. Starts the thread. Returns owned through `*out_writer`. -ENOMEM, -EAGAIN.
  */
 MUST_CHECK int pfw_writer_open(int fd, const char *path, const struct pfw_writer_options *options,
                                struct pfw_writer **out_writer, struct error *err);

@@ -3,9 +3,9 @@
  * collector: what the file of one collector implements, and the list of all of them.
  *
  * A collector turns some files of /proc and /sys into a sample_table. Files stay open and are read again with pread()
- * into a buffer that is reused; a tick allocates nothing unless something new has appeared. Its parser is a pure function
- * of text, so that tests and fuzzers can call it. The roots of /proc and /sys are parameters: tests give recorded trees.
- * To add one: docs/howto/add-a-collector.md.
+ * into a buffer that is reused; a tick allocates nothing unless something new has appeared. Its parser is a pure
+ * function of text, so that tests and fuzzers can call it. The roots of /proc and /sys are parameters: tests give
+ * recorded trees. To add one: docs/howto/add-a-collector.md.
  */
 #ifndef SAMPLE_COLLECTOR_H
 #define SAMPLE_COLLECTOR_H
@@ -18,11 +18,11 @@
 #include "util/error.h"
 
 struct sample_config {
-    const char *proc_path;       /* "/proc", or the root of a recorded tree */
-    const char *sys_path;        /* "/sys" */
-    const char *mount_prefix;    /* put before mount points: "" here, the root of a recorded or foreign tree elsewhere */
-    const char *cgroup;          /* cgroup of the job to watch: a pid as text, "self", a path, or NULL for none */
-    bool has_frequency;          /* CPU frequencies are asked for: reading them wakes CPUs */
+    const char *proc_path;    /* "/proc", or the root of a recorded tree */
+    const char *sys_path;     /* "/sys" */
+    const char *mount_prefix; /* put before mount points: "" here, the root of a recorded or foreign tree elsewhere */
+    const char *cgroup;       /* cgroup of the job to watch: a pid as text, "self", a path, or NULL for none */
+    bool has_frequency;       /* CPU frequencies are asked for: reading them wakes CPUs */
     unsigned frequency_per_tick; /* how many CPUs are asked in one tick, in turn */
 };
 

@@ -24,10 +24,11 @@ struct sampler_stats {
 };
 
 /*
- * Opens collectors. `names` is a comma-separated list of collectors, or NULL for all that are not optional; "+name" adds to
- * and "-name" removes from all. `config` is copied; its texts are borrowed for the sampler's life. A collector that this
- * machine lacks is left out, with a line for each appended to `notes` ("power: no /sys/class/powercap"). Returns owned
- * through `*out_sampler`, freed by sampler_free(). -EINVAL names an unknown collector and the known ones; -ENOMEM.
+ * Opens collectors. `names` is a comma-separated list of collectors, or NULL for all that are not optional; "+name"
+ * adds to and "-name" removes from all. `config` is copied; its texts are borrowed for the sampler's life. A collector
+ * that this machine lacks is left out, with a line for each appended to `notes` ("power: no /sys/class/powercap").
+ * Returns owned through `*out_sampler`, freed by sampler_free(). -EINVAL names an unknown collector and the known ones;
+ * -ENOMEM.
  */
 MUST_CHECK int sampler_open(const struct sample_config *config, const char *names, struct buf *notes,
                             struct sampler **out_sampler, struct error *err);

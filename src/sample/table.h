@@ -4,8 +4,8 @@
  *
  * Rows are found by name and keep the order in which the kernel lists them. A counter is turned into what a reader can
  * add up: `increase` since the row's previous tick and `total` since the row was first seen, which never falls. How a
- * step back is read (a wrap, a reset, a kernel that takes a little back, a device that reads 0 once) is decided here for
- * all collectors:
+ * step back is read (a wrap, a reset, a kernel that takes a little back, a device that reads 0 once) is decided here
+ * for all collectors:
  *   - a raw value below the last one increases nothing, and the difference starts anew from it: guessing a wrap
  *     makes petabytes out of a reset, so one interval is given up instead;
  *   - a raw value that is back at or above the old one directly after such a fall goes on from the old one.
@@ -81,9 +81,10 @@ void sample_table_fini(struct sample_table *table);
 void sample_table_begin(struct sample_table *table);
 
 /*
- * The row of `name` (`length` bytes, copied), new if there was none; marks it as seen and its gauges as unknown. The next
- * call expects the row that followed last time, so a tick over rows that don't change compares each name once. NULL when
- * the name was seen in this tick already (the kernel listed it twice), when the table is full (counted), or out of memory.
+ * The row of `name` (`length` bytes, copied), new if there was none; marks it as seen and its gauges as unknown. The
+ * next call expects the row that followed last time, so a tick over rows that don't change compares each name once.
+ * NULL when the name was seen in this tick already (the kernel listed it twice), when the table is full (counted), or
+ * out of memory.
  */
 struct sample_row *sample_table_row(struct sample_table *table, const char *name, size_t length);
 

@@ -282,7 +282,8 @@ void buf_json_bytes(struct buf *buf, const char *bytes, size_t length)
     for (size_t at = 0; at < length;) {
         size_t bad = 0;
         size_t good = buf_utf8_length(all + at, length - at, &bad);
-        bool is_plain = good > 1 || (good == 1 && all[at] >= 0x20 && all[at] != '"' && all[at] != '\\' && all[at] != 0x7f);
+        bool is_plain =
+            good > 1 || (good == 1 && all[at] >= 0x20 && all[at] != '"' && all[at] != '\\' && all[at] != 0x7f);
         if (is_plain) {
             at += good;
             continue;

@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define CLEANUP(function)         __attribute__((cleanup(function)))
-#define MUST_CHECK                __attribute__((warn_unused_result))
-#define PRINTF_LIKE(text, args)   __attribute__((format(printf, text, args)))
-#define ARRAY_LENGTH(array)       (sizeof(array) / sizeof((array)[0]))
+#define CLEANUP(function)       __attribute__((cleanup(function)))
+#define MUST_CHECK              __attribute__((warn_unused_result))
+#define PRINTF_LIKE(text, args) __attribute__((format(printf, text, args)))
+#define ARRAY_LENGTH(array)     (sizeof(array) / sizeof((array)[0]))
 
 #define DEFINE_CLEANUP(name, destructor)                                                                               \
     static inline void name##_cleanup(struct name **object)                                                            \
@@ -55,7 +55,7 @@ static inline void dir_cleanup(DIR **dir)
 static inline void stdio_cleanup(FILE **file)
 {
     if (*file != NULL)
-        fclose(*file);
+        (void)fclose(*file); /* whoever must know whether all was written closes the file himself */
 }
 
 static inline void memory_cleanup(void *memory)

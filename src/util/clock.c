@@ -41,8 +41,7 @@ void clock_stamper_init(struct clock_stamper *stamper, int64_t now_wall_ns, int6
     *stamper = (struct clock_stamper){.start_wall_ns = now_wall_ns, .start_boot_ns = now_boot_ns};
 }
 
-bool clock_stamper_step(struct clock_stamper *stamper, int64_t now_wall_ns, int64_t now_boot_ns,
-                        int64_t *out_offset_ns)
+bool clock_stamper_step(struct clock_stamper *stamper, int64_t now_wall_ns, int64_t now_boot_ns, int64_t *out_offset_ns)
 {
     int64_t offset_ns = now_wall_ns - clock_stamper_at(stamper, now_boot_ns);
     int64_t moved_ns = offset_ns - stamper->known_offset_ns;

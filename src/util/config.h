@@ -3,8 +3,8 @@
  * config: options as a table: one row each, from which parsing, checks, help and the reference page are made.
  *
  * A value comes from the environment, else from a YAML file, else it is the row's default. Errors name where the value
- * came from: "DFTRACER_TRACE_INTERVAL_MS='abc': …", "/etc/x.yaml:12: features.interval: …". An unknown key of the file is a
- * warning with its line. Pure but for reading that one file. One thread.
+ * came from: "DFTRACER_TRACE_INTERVAL_MS='abc': …", "/etc/x.yaml:12: features.interval: …". An unknown key of the file
+ * is a warning with its line. Pure but for reading that one file. One thread.
  */
 #ifndef UTIL_CONFIG_H
 #define UTIL_CONFIG_H

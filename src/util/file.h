@@ -44,8 +44,8 @@ void file_unlock(int fd);
 
 /*
  * The directory for what must stay on this node and end with it (locks, sockets, state): /dev/shm/cicada-<uid>, else
- * /run/user/<uid>/cicada, else /tmp/cicada-<uid>; created 0700; one that has another owner, is a link, or that others may
- * write is refused. Appends the path to `out`.
+ * /run/user/<uid>/cicada, else /tmp/cicada-<uid>; created 0700; one that has another owner, is a link, or that others
+ * may write is refused. Appends the path to `out`.
  */
 MUST_CHECK int file_node_directory(struct buf *out, struct error *err);
 

@@ -16,7 +16,8 @@
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
-/* From now on lines up to `level` go to `fd` (borrowed: stays open as long as lines may be written). Default: 2, WARN. */
+/* From now on lines up to `level` go to `fd` (borrowed: stays open as long as lines may be written). Default: 2, WARN.
+ */
 void log_open(int fd, enum log_level level);
 enum log_level log_get_level(void);
 
@@ -24,7 +25,8 @@ enum log_level log_get_level(void);
 bool log_level_parse(const char *text, enum log_level *out_level);
 const char *log_level_name(enum log_level level);
 
-/* One line: "2026-12-01T04:16:14.123Z ERROR <words>\n". Newlines and control characters inside become blanks. errno is kept. */
+/* One line: "2026-12-01T04:16:14.123Z ERROR <words>\n". Newlines and control characters inside become blanks. errno is
+ * kept. */
 void log_line(enum log_level level, const char *format, ...) PRINTF_LIKE(2, 3);
 
 #define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * num: arithmetic on sizes that come from outside, which may not wrap. Each returns false, output untouched, on overflow.
- * Any thread.
+ * num: arithmetic on sizes that come from outside, which may not wrap. Each returns false, output untouched, on
+ * overflow. Any thread.
  */
 #ifndef UTIL_NUM_H
 #define UTIL_NUM_H
