@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "util/num.h"
+#include "util/utf8.h"
 
 enum { BUF_CAPACITY_FIRST = 256, BUF_DECIMALS_MAX = 9, BUF_NUMBER_MAX_BYTES = 64 };
 
@@ -212,46 +213,6 @@ void buf_double(struct buf *buf, double number)
     buf_bytes(buf, text, (size_t)length);
 }
 
-/*
- * Length of the UTF-8 sequence at `bytes`, 0 when it is not one, and then `*out_bad` is the length of its maximal bad
- * part. (The Unicode Standard, chapter 3.9, table 3-7 and "U+FFFD Substitution of Maximal Subparts".)
- */
-static size_t buf_utf8_length(const unsigned char *bytes, size_t left, size_t *out_bad)
-{
-    unsigned char lead = bytes[0];
-    size_t length;
-    unsigned char second_min = 0x80;
-    unsigned char second_max = 0xbf;
-    *out_bad = 1;
-    if (lead < 0x80)
-        return 1;
-    if (lead >= 0xc2 && lead <= 0xdf)
-        length = 2;
-    else if (lead >= 0xe0 && lead <= 0xef)
-        length = 3;
-    else if (lead >= 0xf0 && lead <= 0xf4)
-        length = 4;
-    else
-        return 0;
-    if (lead == 0xe0)
-        second_min = 0xa0;
-    else if (lead == 0xed)
-        second_max = 0x9f;
-    else if (lead == 0xf0)
-        second_min = 0x90;
-    else if (lead == 0xf4)
-        second_max = 0x8f;
-    for (size_t i = 1; i < length; i++) {
-        unsigned char least = i == 1 ? second_min : 0x80;
-        unsigned char most = i == 1 ? second_max : 0xbf;
-        if (i >= left || bytes[i] < least || bytes[i] > most) {
-            *out_bad = i;
-            return 0;
-        }
-    }
-    return length;
-}
-
 static void buf_json_escape(struct buf *buf, unsigned char character)
 {
     static const char hex[] = "0123456789abcdef";
@@ -281,7 +242,7 @@ void buf_json_bytes(struct buf *buf, const char *bytes, size_t length)
     size_t plain_start = 0;
     for (size_t at = 0; at < length;) {
         size_t bad = 0;
-        size_t good = buf_utf8_length(all + at, length - at, &bad);
+        size_t good = utf8_sequence(all + at, length - at, &bad);
         bool is_plain =
             good > 1 || (good == 1 && all[at] >= 0x20 && all[at] != '"' && all[at] != '\\' && all[at] != 0x7f);
         if (is_plain) {

@@ -111,3 +111,19 @@ bool cursor_equals(const struct cursor *cursor, const char *text)
     size_t length = strlen(text);
     return cursor_left(cursor) == length && memcmp(cursor->at, text, length) == 0;
 }
+
+static char cursor_lower(char character)
+{
+    return character >= 'A' && character <= 'Z' ? (char)(character - 'A' + 'a') : character;
+}
+
+bool cursor_equals_any_case(const struct cursor *cursor, const char *text)
+{
+    if (cursor_left(cursor) != strlen(text))
+        return false;
+    for (size_t i = 0; text[i] != '\0'; i++) {
+        if (cursor_lower(cursor->at[i]) != cursor_lower(text[i]))
+            return false;
+    }
+    return true;
+}

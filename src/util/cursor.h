@@ -99,4 +99,7 @@ bool cursor_accept_text(struct cursor *cursor, const char *text);
 /* Is the whole of `cursor` equal to `text`? */
 bool cursor_equals(const struct cursor *cursor, const char *text);
 
+/* The same, but ASCII letters of either case are equal, whatever the locale. */
+bool cursor_equals_any_case(const struct cursor *cursor, const char *text);
+
 #endif

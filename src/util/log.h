@@ -16,6 +16,9 @@
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
+/* Longer lines are cut. A pipe takes this many bytes at once, so lines of two processes never mix in one. */
+#define LOG_LINE_MAX_BYTES 4096
+
 /* From now on lines up to `level` go to `fd` (borrowed: stays open as long as lines may be written). Default: 2, WARN.
  */
 void log_open(int fd, enum log_level level);
@@ -25,8 +28,10 @@ enum log_level log_get_level(void);
 bool log_level_parse(const char *text, enum log_level *out_level);
 const char *log_level_name(enum log_level level);
 
-/* One line: "2026-12-01T04:16:14.123Z ERROR <words>\n". Newlines and control characters inside become blanks. errno is
- * kept. */
+/*
+ * One line: "2026-12-01T04:16:14.123Z ERROR <words>\n". Newlines and control characters inside become blanks, bytes
+ * that are not UTF-8 '?'. errno is kept.
+ */
 void log_line(enum log_level level, const char *format, ...) PRINTF_LIKE(2, 3);
 
 #define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
@@ -36,8 +41,9 @@ void log_line(enum log_level level, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* Counts one kind of line. Zero-initialised; belongs to one thread. */
 struct log_repeat {
-    int64_t last_mono_ns;
-    uint64_t held_back;
+    bool has_written;
+    int64_t last_mono_ns; /* when the last line was written */
+    uint64_t held_back;   /* lines since then */
 };
 
 /*
