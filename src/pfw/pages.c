@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A gzip member (RFC 1952):
+ *
+ *   1f 8b 08 FLG  MTIME=0 (4 bytes)  XFL=0  OS=3 | fill | deflate data | CRC-32 (4 bytes) | length (4 bytes)
+ *
+ * Fill of 6 bytes and more is an extra field (FEXTRA): length of the field, subfield "ci", length of the subfield,
+ * zeros. Less is a comment (FCOMMENT): blanks and a NUL. A comment alone could have any length, but Go's reader refuses
+ * one of 512 bytes, and Python's reads it byte by byte.
+ */
+#include "pfw/pages.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <libdeflate.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+    PAGES_BATCH_BYTES = 64 * PFW_PAGE_BYTES,
+    PAGES_MARKS_MAX = PAGES_BATCH_BYTES / PFW_PAGE_BYTES + 2,
+    PAGES_LITTLE_ROOM_BYTES = PFW_PAGE_BYTES / 4, /* what doesn't fit into so little goes to the next page */
+
+    MEMBER_HEADER_BYTES = 10,
+    MEMBER_TRAILER_BYTES = 8,
+    MEMBER_FRAME_BYTES = MEMBER_HEADER_BYTES + MEMBER_TRAILER_BYTES,
+    MEMBER_EMPTY_BYTES = MEMBER_FRAME_BYTES + 2, /* the shortest member: an empty deflate block takes two bytes */
+    MEMBER_EXTRA_BYTES = 6,                      /* an extra field with an empty subfield */
+    MEMBER_FLAG_EXTRA = 1 << 2,
+    MEMBER_FLAG_COMMENT = 1 << 4,
+
+    /* libdeflate gives up when the output ends less than so many bytes behind what it wrote. */
+    DEFLATE_SLACK_BYTES = 16,
+    /* What a member costs before its first repetition: Huffman codes and the first line. */
+    DEFLATE_FIXED_BYTES = 200,
+
+    PAGES_LEVEL = 6,
+};
+
+/* How much is whole up to the last piece that ends in a page. */
+struct pages_mark {
+    size_t end;   /* in the batch */
+    size_t lines; /* in the lines */
+};
+
+struct pfw_pages {
+    struct libdeflate_compressor *compressor; /* NULL: plain lines */
+    double ratio;                             /* deflated bytes, without the fixed part, per byte of lines */
+
+    /*
+     * The batch starts in `memory` as far behind a page boundary as in the file. A copy into the page cache that finds
+     * one of our pages missing ends early at its boundary; this way that is a boundary of the file, too.
+     */
+    char *memory;
+    char *large; /* for one line whose member is larger than a page, else NULL */
+
+    struct pfw_batch batch;
+    char *bytes;  /* batch.bytes while it may be changed */
+    size_t lines; /* of the lines that are in the batch */
+    struct pages_mark marks[PAGES_MARKS_MAX];
+    size_t marks_count;
+};
+
+static size_t pages_room(const struct pfw_pages *pages)
+{
+    return PFW_PAGE_BYTES - (pages->batch.offset + pages->batch.length) % PFW_PAGE_BYTES;
+}
+
+/* A piece has been laid. */
+static void pages_mark(struct pfw_pages *pages)
+{
+    uint64_t end = pages->batch.offset + pages->batch.length;
+    struct pages_mark *last = pages->marks_count > 0 ? &pages->marks[pages->marks_count - 1] : NULL;
+    bool is_in_same_page =
+        last != NULL && (pages->batch.offset + last->end - 1) / PFW_PAGE_BYTES == (end - 1) / PFW_PAGE_BYTES;
+    if (!is_in_same_page) {
+        assert(pages->marks_count < PAGES_MARKS_MAX);
+        last = &pages->marks[pages->marks_count++];
+    }
+    *last = (struct pages_mark){.end = pages->batch.length, .lines = pages->lines};
+}
+
+/* The largest part of the first `length` bytes that ends with a newline. */
+static size_t pages_cut(const char *lines, size_t length)
+{
+    const char *newline = memrchr(lines, '\n', length);
+    return newline != NULL ? (size_t)(newline - lines) + 1 : 0;
+}
+
+static size_t pages_first_line(const char *lines, size_t length)
+{
+    const char *newline = memchr(lines, '\n', length);
+    assert(newline != NULL);
+    return (size_t)(newline - lines) + 1;
+}
+
+static void member_put_u32(char *to, uint32_t number)
+{
+    for (unsigned i = 0; i < 4; i++)
+        to[i] = (char)(number >> (8 * i));
+}
+
+/* Writes a header that is `fill` bytes longer than the shortest one. */
+static void member_put_header(char *to, size_t fill)
+{
+    static const char start[MEMBER_HEADER_BYTES] = {'\x1f', '\x8b', 8, 0, 0, 0, 0, 0, 0, 3};
+    memcpy(to, start, sizeof start);
+    if (fill == 0)
+        return;
+    char *field = to + MEMBER_HEADER_BYTES;
+    if (fill < MEMBER_EXTRA_BYTES) {
+        to[3] = MEMBER_FLAG_COMMENT;
+        memset(field, ' ', fill - 1);
+        field[fill - 1] = '\0';
+        return;
+    }
+    to[3] = MEMBER_FLAG_EXTRA;
+    size_t field_length = fill - 2;
+    size_t subfield_length = fill - MEMBER_EXTRA_BYTES;
+    memset(field, 0, fill);
+    field[0] = (char)(field_length & 0xff);
+    field[1] = (char)(field_length >> 8);
+    field[2] = 'c';
+    field[3] = 'i';
+    field[4] = (char)(subfield_length & 0xff);
+    field[5] = (char)(subfield_length >> 8);
+}
+
+/* An empty member of exactly `length` bytes. */
+static void member_put_empty(struct pfw_pages *pages, size_t length)
+{
+    char *to = pages->bytes + pages->batch.length;
+    size_t fill = length - MEMBER_EMPTY_BYTES;
+    member_put_header(to, fill);
+    char *data = to + MEMBER_HEADER_BYTES + fill;
+    data[0] = 3; /* last block, fixed codes, end of block */
+    memset(data + 1, 0, 1 + MEMBER_TRAILER_BYTES);
+    pages->batch.length += length;
+    pages_mark(pages);
+}
+
+/* Makes a member of `deflated` bytes that lie where they would without fill; up to the page's end if `is_filling`. */
+static void member_finish(struct pfw_pages *pages, const char *lines, size_t length, size_t deflated, bool is_filling)
+{
+    char *to = pages->bytes + pages->batch.length;
+    uint64_t end = pages->batch.offset + pages->batch.length + MEMBER_FRAME_BYTES + deflated;
+    size_t rest = (PFW_PAGE_BYTES - end % PFW_PAGE_BYTES) % PFW_PAGE_BYTES;
+    /* No member fits into a rest that is shorter than the empty one. */
+    size_t fill = rest < MEMBER_EMPTY_BYTES || (is_filling && rest < PAGES_LITTLE_ROOM_BYTES) ? rest : 0;
+    if (fill > 0)
+        memmove(to + MEMBER_HEADER_BYTES + fill, to + MEMBER_HEADER_BYTES, deflated);
+    member_put_header(to, fill);
+    char *trailer = to + MEMBER_HEADER_BYTES + fill + deflated;
+    member_put_u32(trailer, libdeflate_crc32(0, lines, length));
+    member_put_u32(trailer + 4, (uint32_t)length);
+    pages->batch.length += MEMBER_FRAME_BYTES + fill + deflated;
+    pages->lines += length;
+    pages_mark(pages);
+}
+
+/* Deflates to where the next member's data will be; 0 when that takes more than `room` bytes. */
+static size_t member_deflate(struct pfw_pages *pages, const char *lines, size_t length, size_t room)
+{
+    char *to = pages->bytes + pages->batch.length + MEMBER_HEADER_BYTES;
+    size_t deflated = libdeflate_deflate_compress(pages->compressor, lines, length, to, room + DEFLATE_SLACK_BYTES);
+    return deflated <= room ? deflated : 0;
+}
+
+static int pages_lay_large_member(struct pfw_pages *pages, const char *lines, size_t length)
+{
+    size_t bound = libdeflate_deflate_compress_bound(pages->compressor, length);
+    pages->large = malloc(bound + MEMBER_FRAME_BYTES + MEMBER_EMPTY_BYTES + DEFLATE_SLACK_BYTES);
+    if (pages->large == NULL)
+        return -ENOMEM;
+    pages->bytes = pages->large;
+    size_t deflated = member_deflate(pages, lines, length, bound);
+    assert(deflated > 0);
+    member_finish(pages, lines, length, deflated, false);
+    return 0;
+}
+
+/* How much of the lines, deflated, will probably fill `room`. */
+static size_t member_guess(const struct pfw_pages *pages, const char *lines, size_t left, size_t room)
+{
+    double good = room > DEFLATE_FIXED_BYTES ? (double)(room - DEFLATE_FIXED_BYTES) / pages->ratio : 0;
+    if ((double)left <= good * 1.25)
+        return left; /* worth a try: a whole flush in one member */
+    return pages_cut(lines, (size_t)(good * 0.97));
+}
+
+/* Lays one member, or fills up the page; -EAGAIN when the batch must be written first. */
+static int pages_lay_member(struct pfw_pages *pages, const char *lines, size_t left)
+{
+    size_t room = pages_room(pages);
+    if (room < MEMBER_EMPTY_BYTES) {
+        /* Not our doing: the file was cut by somebody else. */
+        member_put_empty(pages, room + PFW_PAGE_BYTES);
+        return 0;
+    }
+    size_t data_room = room - MEMBER_FRAME_BYTES;
+    size_t first = pages_first_line(lines, left);
+    size_t length = member_guess(pages, lines, left, data_room);
+    for (;;) {
+        if (length < left && room < PAGES_LITTLE_ROOM_BYTES) {
+            member_put_empty(pages, room);
+            return 0;
+        }
+        if (length < first)
+            length = first;
+        size_t deflated = member_deflate(pages, lines, length, data_room);
+        if (deflated > 0) {
+            size_t variable = deflated > 2 * DEFLATE_FIXED_BYTES ? deflated - DEFLATE_FIXED_BYTES : deflated / 2;
+            pages->ratio = (double)variable / (double)length;
+            member_finish(pages, lines, length, deflated, length < left);
+            return 0;
+        }
+        if (length == first)
+            break;
+        length = pages_cut(lines, length - length / 5);
+    }
+    if (room < PFW_PAGE_BYTES) {
+        member_put_empty(pages, room);
+        return 0;
+    }
+    return pages->batch.length > 0 ? -EAGAIN : pages_lay_large_member(pages, lines, first);
+}
+
+/* Blanks up to the end of the page, before the newline that is the last byte. */
+static void pages_fill_plain(struct pfw_pages *pages)
+{
+    size_t room = pages_room(pages);
+    if (pages->batch.length == 0) {
+        pages->batch.offset--;
+        pages->bytes--;
+        pages->batch.length = 1;
+    }
+    char *newline = pages->bytes + pages->batch.length - 1;
+    memset(newline, ' ', room);
+    newline[room] = '\n';
+    pages->batch.length += room;
+    pages_mark(pages);
+}
+
+/* Lays one line, filling up the page before it if it doesn't fit; -EAGAIN when the batch must be written first. */
+static int pages_lay_plain(struct pfw_pages *pages, const char *lines, size_t left)
+{
+    size_t length = pages_first_line(lines, left);
+    if (length > PFW_PAGE_BYTES && pages->batch.length > 0)
+        return -EAGAIN;
+    if (length > PFW_PAGE_BYTES) {
+        pages->batch.bytes = lines; /* written from where it is */
+    } else {
+        if (length > pages_room(pages))
+            pages_fill_plain(pages);
+        memcpy(pages->bytes + pages->batch.length, lines, length);
+    }
+    pages->batch.length += length;
+    pages->lines += length;
+    pages_mark(pages);
+    return 0;
+}
+
+struct pfw_pages *pfw_pages_new(bool is_compressed)
+{
+    struct pfw_pages *pages = calloc(1, sizeof *pages);
+    if (pages == NULL)
+        return NULL;
+    pages->ratio = 0.12;
+    pages->memory =
+        mmap(NULL, PAGES_BATCH_BYTES + 2 * PFW_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages->memory == MAP_FAILED)
+        pages->memory = NULL;
+    if (is_compressed)
+        pages->compressor = libdeflate_alloc_compressor(PAGES_LEVEL);
+    if (pages->memory == NULL || (is_compressed && pages->compressor == NULL)) {
+        pfw_pages_free(pages);
+        return NULL;
+    }
+    return pages;
+}
+
+void pfw_pages_free(struct pfw_pages *pages)
+{
+    if (pages == NULL)
+        return;
+    libdeflate_free_compressor(pages->compressor);
+    if (pages->memory != NULL)
+        (void)munmap(pages->memory, PAGES_BATCH_BYTES + 2 * PFW_PAGE_BYTES); /* of our own mapping: can't fail */
+    free(pages->large);
+    free(pages);
+}
+
+int pfw_pages_lay(struct pfw_pages *pages, uint64_t offset, const char *lines, size_t length,
+                  struct pfw_batch *out_batch)
+{
+    free(pages->large);
+    pages->large = NULL;
+    pages->bytes = pages->memory + offset % PFW_PAGE_BYTES;
+    pages->batch = (struct pfw_batch){.offset = offset};
+    pages->lines = 0;
+    pages->marks_count = 0;
+
+    int rc = 0;
+    while (rc == 0 && pages->lines < length && pages->batch.length + PFW_PAGE_BYTES <= PAGES_BATCH_BYTES &&
+           pages->large == NULL && pages->batch.bytes == NULL) {
+        const char *next = lines + pages->lines;
+        rc = pages->compressor != NULL ? pages_lay_member(pages, next, length - pages->lines)
+                                       : pages_lay_plain(pages, next, length - pages->lines);
+    }
+    if (rc < 0 && rc != -EAGAIN)
+        return rc;
+    if (pages->batch.bytes == NULL)
+        pages->batch.bytes = pages->bytes;
+    *out_batch = pages->batch;
+    return 0;
+}
+
+size_t pfw_pages_whole(const struct pfw_pages *pages, size_t written, size_t *out_lines)
+{
+    struct pages_mark whole = {0};
+    for (size_t i = 0; i < pages->marks_count && pages->marks[i].end <= written; i++)
+        whole = pages->marks[i];
+    *out_lines = whole.lines;
+    return whole.end;
+}
