@@ -4,7 +4,7 @@
  *
  * A value comes from the environment, else from a YAML file, else it is the row's default. Errors name where the value
  * came from: "DFTRACER_TRACE_INTERVAL_MS='abc': …", "/etc/x.yaml:12: features.interval: …". An unknown key of the file
- * is a warning with its line. Pure but for reading that one file. One thread.
+ * is a warning with its line. Pure but for the one file that config_load() reads. One thread.
  */
 #ifndef UTIL_CONFIG_H
 #define UTIL_CONFIG_H
@@ -25,6 +25,8 @@ enum config_kind {
 
 #define CONFIG_TEXT_MAX_BYTES 4096
 #define CONFIG_KEYS_MAX       4
+#define CONFIG_KEY_MAX_BYTES  256           /* of a dotted key */
+#define CONFIG_YAML_MAX_BYTES (256U * 1024) /* of a file; larger is refused */
 
 struct config_option {
     const char *name;                  /* how the program asks for it: "interval_ms" */
@@ -39,21 +41,44 @@ struct config_option {
     const char *help;         /* one line, no full stop */
 };
 
-/* Where a value came from; decides which of two wins and is shown by config_print(). */
+/* The options of a program. Static data: borrowed for the life of every config made from it. */
+struct config_table {
+    const struct config_option *options; /* [options_count] */
+    size_t options_count;
+    /*
+     * Keys of the file that other programs read, NULL-terminated, or NULL: such a key and all below it are skipped
+     * without a warning: "features" means features and features.x, not featuresque; an option's own key is never
+     * skipped.
+     */
+    const char *const *foreign_keys;
+};
+
+/* Where a value came from; decides which of two wins. */
 enum config_source { CONFIG_SOURCE_DEFAULT, CONFIG_SOURCE_FILE, CONFIG_SOURCE_ENVIRONMENT };
 
 struct config; /* the values; opaque */
 
 /*
  * Reads the file `yaml_path` (NULL: none) and the environment `environ_list` ("NAME=value", NULL-terminated; usually
- * `environ`). `options` is borrowed for the life of the config. Unknown keys append a line each to `warnings`, but for
- * keys that start with one of `foreign_keys` (dotted prefixes, NULL-terminated, or NULL): other programs read those.
- * An empty environment variable counts as not set. Returns owned through `*out_config`, freed by config_free().
- * Fails with -EINVAL (a value), -ENOENT and other errnos (the file), -ENOMEM.
+ * `environ`). An empty environment variable counts as not set, and so does a YAML null. Every value of the file is
+ * checked, also one that another wins over. Unknown keys append a line each to `warnings`, and so do keys given twice
+ * (the later counts). Returns owned through `*out_config`, freed by config_free().
+ * Fails with -EINVAL (a value, the syntax), -E2BIG and other errnos (the file), -ENOMEM.
  */
-MUST_CHECK int config_load(const struct config_option *options, size_t options_count, const char *yaml_path,
-                           char *const *environ_list, const char *const *foreign_keys, struct buf *warnings,
-                           struct config **out_config, struct error *err);
+MUST_CHECK int config_load(const struct config_table *table, const char *yaml_path, char *const *environ_list,
+                           struct buf *warnings, struct config **out_config, struct error *err);
+
+/* A YAML text and what messages call it; `text` needs no NUL. */
+struct config_yaml {
+    const char *name;
+    const char *text;
+    size_t length;
+};
+
+/* The pure part of config_load(): the same from a text (NULL: none). */
+MUST_CHECK int config_parse(const struct config_table *table, const struct config_yaml *yaml, char *const *environ_list,
+                            struct buf *warnings, struct config **out_config, struct error *err);
+
 void config_free(struct config *config);
 DEFINE_CLEANUP(config, config_free);
 
@@ -64,8 +89,8 @@ const char *config_text(const struct config *config, const char *name); /* borro
 size_t config_enum(const struct config *config, const char *name);
 enum config_source config_source_of(const struct config *config, const char *name);
 
-/* Appends the table as help: variable, key, default, range, and the words. */
-void config_help(const struct config_option *options, size_t options_count, struct buf *out);
+/* Appends the table as help: variable, keys, range or words, default. */
+void config_help(const struct config_table *table, struct buf *out);
 
 /* Appends the values as a JSON object {"interval_ms":1000,…}, in the table's order. */
 void config_json(const struct config *config, struct buf *out);
