@@ -47,7 +47,7 @@ struct pfw_source {
 /* The first 16 hex digits of the MD5 of `host_name`, as DFTracer computes it. */
 void pfw_host_hash(const char *host_name, char out_hash[PFW_HOST_HASH_BYTES + 1]);
 
-/* A counter event up to its host hash. `ts` is in the trace's unit of time. */
+/* An event up to its host hash; a counter's tid is 0. `ts` is in the trace's unit of time. */
 void pfw_event_begin(struct buf *out, const struct pfw_source *source, enum pfw_phase phase, const char *name,
                      size_t name_length, const char *category, enum pfw_type type, int64_t ts);
 
@@ -66,7 +66,7 @@ void pfw_event_u64(struct buf *out, const char *key, uint64_t number);
 void pfw_event_i64(struct buf *out, const char *key, int64_t number);
 void pfw_event_fixed(struct buf *out, const char *key, double number, unsigned decimals); /* buf_fixed() */
 void pfw_event_text(struct buf *out, const char *key, const char *text);
-void pfw_event_json(struct buf *out, const char *key, const char *json, size_t length); /* whole JSON, as it is */
+void pfw_event_json(struct buf *out, const char *key, const char *json, size_t length); /* JSON, no newline */
 
 /* Closes the arguments and the line. */
 void pfw_event_end(struct buf *out);

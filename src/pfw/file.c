@@ -20,7 +20,7 @@ struct pfw_file {
 
 static void file_cleanup(struct pfw_file **file)
 {
-    pfw_file_free(*file);
+    (void)pfw_file_close(*file, NULL); /* nothing has been written yet */
 }
 
 /* Size and number of names, without the times: asking for those makes NFS write back all that is cached. */
@@ -102,19 +102,23 @@ int pfw_file_new(int fd, bool is_compressed, struct pfw_file **out_file, struct 
         return rc;
     if (!S_ISREG(state.stx_mode))
         return error_set(err, -EINVAL, "a trace must be a regular file");
+    /* With O_APPEND, pwrite() would pay no heed to its offset. */
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || ((flags & O_APPEND) != 0 && fcntl(fd, F_SETFL, flags & ~O_APPEND) < 0))
+        return error_errno(err, "looking at the trace's descriptor");
     file->size = state.stx_size;
     *out_file = TAKE(file);
     return 0;
 }
 
-void pfw_file_free(struct pfw_file *file)
+int pfw_file_close(struct pfw_file *file, struct error *err)
 {
     if (file == NULL)
-        return;
-    if (file->fd >= 0)
-        close(file->fd);
+        return 0;
+    int rc = close(file->fd) < 0 ? error_errno(err, "closing") : 0;
     pfw_pages_free(file->pages);
     free(file);
+    return rc;
 }
 
 int pfw_file_append(struct pfw_file *file, const char *lines, size_t length, size_t *out_taken, struct error *err)
@@ -139,12 +143,14 @@ int pfw_file_sync(struct pfw_file *file, struct error *err)
     return fdatasync(file->fd) < 0 ? error_errno(err, "syncing") : 0;
 }
 
-bool pfw_file_is_at(const struct pfw_file *file, const char *path)
+enum pfw_file_place pfw_file_place(const struct pfw_file *file, const char *path)
 {
     struct stat mine, there;
-    if (fstat(file->fd, &mine) < 0 || stat(path, &there) < 0)
-        return false;
-    return mine.st_nlink > 0 && mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
+    bool has_name = fstat(file->fd, &mine) < 0 || mine.st_nlink > 0;
+    if (stat(path, &there) < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return has_name ? PFW_FILE_ELSEWHERE : PFW_FILE_REMOVED;
+    /* Another file at the path, or a path that can't be looked at, is no proof that ours has gone. */
+    return has_name ? PFW_FILE_AT_PATH : PFW_FILE_REMOVED;
 }
 
 uint64_t pfw_file_size(const struct pfw_file *file)

@@ -167,9 +167,6 @@ static bool line_scan_word(struct line_scan *scan, const char *word, enum pfw_js
 
 static bool line_scan_value(struct line_scan *scan, struct pfw_json *out);
 
-/* Called once for each member of the object that it is given to. */
-typedef void line_on_member(struct pfw_line *line, const struct pfw_json *key, const struct pfw_json *value);
-
 static bool line_scan_colon(struct line_scan *scan)
 {
     line_skip_blanks(scan);
@@ -190,15 +187,16 @@ static bool line_scan_separator(struct line_scan *scan, char closing, bool *out_
     if (!*out_is_last && *scan->at != ',')
         return line_fault(scan, closing == '}' ? "',' or '}' is missing" : "',' or ']' is missing");
     scan->at++;
-    line_skip_blanks(scan);
+    if (!*out_is_last)
+        line_skip_blanks(scan);
     return true;
 }
 
-static bool line_scan_member(struct line_scan *scan, struct pfw_json *out_key, struct pfw_json *out_value)
+static bool line_scan_key(struct line_scan *scan, struct pfw_json *out_key)
 {
     if (scan->at >= scan->end || *scan->at != '"')
         return line_fault(scan, "a key is missing");
-    return line_scan_string(scan, out_key) && line_scan_colon(scan) && line_scan_value(scan, out_value);
+    return line_scan_string(scan, out_key) && line_scan_colon(scan);
 }
 
 static bool line_scan_enter(struct line_scan *scan)
@@ -211,8 +209,8 @@ static bool line_scan_enter(struct line_scan *scan)
     return true;
 }
 
-static bool line_scan_object(struct line_scan *scan, struct pfw_line *line, line_on_member *on_member,
-                             struct pfw_json *out)
+/* `out_hash` (or NULL) receives the last member "hhash" that is a string. */
+static bool line_scan_object(struct line_scan *scan, struct pfw_json *out_hash, struct pfw_json *out)
 {
     out->text.at = scan->at;
     out->kind = PFW_JSON_OBJECT;
@@ -224,10 +222,10 @@ static bool line_scan_object(struct line_scan *scan, struct pfw_line *line, line
     while (!is_last) {
         struct pfw_json key = {0};
         struct pfw_json value = {0};
-        if (!line_scan_member(scan, &key, &value))
+        if (!line_scan_key(scan, &key) || !line_scan_value(scan, &value))
             return false;
-        if (on_member != NULL)
-            on_member(line, &key, &value);
+        if (out_hash != NULL && pfw_json_equals(&key, "hhash"))
+            *out_hash = value.kind == PFW_JSON_STRING ? value : (struct pfw_json){0};
         if (!line_scan_separator(scan, '}', &is_last))
             return false;
     }
@@ -263,7 +261,7 @@ static bool line_scan_value(struct line_scan *scan, struct pfw_json *out)
     case '"':
         return line_scan_string(scan, out);
     case '{':
-        return line_scan_object(scan, NULL, NULL, out);
+        return line_scan_object(scan, NULL, out);
     case '[':
         return line_scan_array(scan, out);
     case 't':
@@ -279,4 +277,248 @@ static bool line_scan_value(struct line_scan *scan, struct pfw_json *out)
     }
 }
 
-/* The trailing blanks of an object's text are part of no slice: scanning skips them after the closing brace. */
+/* Where a member of the event goes; rows in the order in which writers put them. */
+static const struct {
+    const char *key;
+    size_t offset;
+    bool is_number;
+} line_fields[] = {
+    {"name", offsetof(struct pfw_line, name), false}, {"cat", offsetof(struct pfw_line, category), false},
+    {"type", offsetof(struct pfw_line, type), true},  {"ts", offsetof(struct pfw_line, ts), true},
+    {"dur", offsetof(struct pfw_line, dur), true},    {"pid", offsetof(struct pfw_line, pid), true},
+    {"tid", offsetof(struct pfw_line, tid), true},    {"ph", offsetof(struct pfw_line, phase_text), false},
+    {"args", offsetof(struct pfw_line, args), false},
+};
+
+static bool line_store(struct line_scan *scan, struct pfw_line *line, const struct pfw_json *key,
+                       const struct pfw_json *value)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(line_fields); i++) {
+        if (!pfw_json_equals(key, line_fields[i].key))
+            continue;
+        void *field = (char *)line + line_fields[i].offset;
+        if (!line_fields[i].is_number) {
+            *(struct pfw_json *)field = *value;
+            return true;
+        }
+        struct pfw_line_number number = {.is_present = value->kind == PFW_JSON_NUMBER};
+        if (number.is_present && !pfw_json_i64(value, &number.value)) {
+            scan->at = value->text.at;
+            return line_fault(scan, "the number doesn't fit into 64 bits");
+        }
+        *(struct pfw_line_number *)field = number;
+        return true;
+    }
+    return true;
+}
+
+static bool line_scan_event(struct line_scan *scan, struct pfw_line *line)
+{
+    if (scan->at >= scan->end || *scan->at != '{')
+        return line_fault(scan, "no object begins here");
+    if (!line_scan_enter(scan))
+        return false;
+    bool is_last = scan->at < scan->end && *scan->at == '}';
+    if (is_last)
+        scan->at++;
+    while (!is_last) {
+        struct pfw_json key = {0};
+        struct pfw_json value = {0};
+        if (!line_scan_key(scan, &key))
+            return false;
+        bool is_args = scan->at < scan->end && *scan->at == '{' && pfw_json_equals(&key, "args");
+        if (is_args)
+            line->host_hash = (struct pfw_json){0};
+        if (is_args ? !line_scan_object(scan, &line->host_hash, &value) : !line_scan_value(scan, &value))
+            return false;
+        if (!line_store(scan, line, &key, &value) || !line_scan_separator(scan, '}', &is_last))
+            return false;
+    }
+    line_skip_blanks(scan);
+    return scan->at == scan->end || line_fault(scan, "there is more after the object");
+}
+
+/* Numbers as DFTracer 2 writes them, and the letters of older traces and of Chrome's format. */
+static enum pfw_phase line_phase(const struct pfw_json *text)
+{
+    static const struct {
+        const char *letter;
+        enum pfw_phase phase;
+    } letters[] = {{"X", PFW_COMPLETE}, {"C", PFW_COUNTER}, {"A", PFW_AGGREGATED}, {"M", PFW_METADATA}};
+
+    int64_t number;
+    if (pfw_json_i64(text, &number))
+        return number >= PFW_COMPLETE && number <= PFW_METADATA ? (enum pfw_phase)number : 0;
+    for (size_t i = 0; i < ARRAY_LENGTH(letters); i++) {
+        if (pfw_json_equals(text, letters[i].letter))
+            return letters[i].phase;
+    }
+    return 0;
+}
+
+int pfw_line_parse(const char *text, size_t length, struct pfw_line *out_line, struct error *err)
+{
+    struct line_scan scan = {.at = text, .end = text + length};
+    struct pfw_line line = {0};
+    line_skip_blanks(&scan);
+    if (!line_scan_event(&scan, &line))
+        return error_set(err, -EBADMSG, "byte %zu: %s", (size_t)(scan.at - text) + 1, scan.fault);
+    if (line.args.kind != PFW_JSON_OBJECT) {
+        line.args = (struct pfw_json){0};
+        line.host_hash = (struct pfw_json){0};
+    }
+    line.phase = line_phase(&line.phase_text);
+    *out_line = line;
+    return 0;
+}
+
+struct cursor pfw_members(const struct pfw_json *object)
+{
+    if (object->kind != PFW_JSON_OBJECT)
+        return (struct cursor){0};
+    return (struct cursor){.at = object->text.at + 1, .end = object->text.end - 1};
+}
+
+bool pfw_members_next(struct cursor *members, struct pfw_json *out_key, struct pfw_json *out_value)
+{
+    struct line_scan scan = {.at = members->at, .end = members->end};
+    line_skip_blanks(&scan);
+    if (scan.at < scan.end && *scan.at == ',') {
+        scan.at++;
+        line_skip_blanks(&scan);
+    }
+    struct pfw_json key = {0};
+    struct pfw_json value = {0};
+    if (scan.at >= scan.end || !line_scan_key(&scan, &key) || !line_scan_value(&scan, &value))
+        return false;
+    members->at = scan.at;
+    *out_key = key;
+    *out_value = value;
+    return true;
+}
+
+struct pfw_json pfw_member(const struct pfw_json *object, const char *key)
+{
+    struct pfw_json found = {0};
+    struct pfw_json member_key;
+    struct pfw_json value;
+    for (struct cursor members = pfw_members(object); pfw_members_next(&members, &member_key, &value);) {
+        if (pfw_json_equals(&member_key, key))
+            found = value;
+    }
+    return found;
+}
+
+static size_t line_put_utf8(uint32_t code, char out[4])
+{
+    if (code < 0x80) {
+        out[0] = (char)code;
+        return 1;
+    }
+    if (code < 0x800) {
+        out[0] = (char)(0xc0 | code >> 6);
+        out[1] = (char)(0x80 | (code & 0x3f));
+        return 2;
+    }
+    if (code < 0x10000) {
+        out[0] = (char)(0xe0 | code >> 12);
+        out[1] = (char)(0x80 | (code >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (code & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | code >> 18);
+    out[1] = (char)(0x80 | (code >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (code >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (code & 0x3f));
+    return 4;
+}
+
+/* Takes \uXXXX, and its second half when it is a surrogate pair. */
+static uint32_t line_take_unicode(struct cursor *text)
+{
+    int32_t code = line_hex4(text->at + 2, text->end);
+    text->at += 6;
+    if (code < 0xd800 || code > 0xdfff)
+        return code < 0 ? 0xfffd : (uint32_t)code;
+    if (code <= 0xdbff && cursor_left(text) >= 6 && text->at[0] == '\\' && text->at[1] == 'u') {
+        int32_t low = line_hex4(text->at + 2, text->end);
+        if (low >= 0xdc00 && low <= 0xdfff) {
+            text->at += 6;
+            return 0x10000 + ((uint32_t)(code - 0xd800) << 10) + (uint32_t)(low - 0xdc00);
+        }
+    }
+    return 0xfffd;
+}
+
+/* Takes the next character of a scanned string, unescaped; never more bytes than it took. Returns their number. */
+static size_t line_take_character(struct cursor *text, char out[4])
+{
+    if (*text->at != '\\') {
+        out[0] = *text->at++;
+        return 1;
+    }
+    char kind = text->at[1];
+    if (kind == 'u')
+        return line_put_utf8(line_take_unicode(text), out);
+    static const char names[] = "bfnrt";
+    static const char meanings[] = "\b\f\n\r\t";
+    const char *name = memchr(names, kind, sizeof names - 1);
+    out[0] = name != NULL ? meanings[name - names] : kind;
+    text->at += 2;
+    return 1;
+}
+
+bool pfw_json_equals(const struct pfw_json *string, const char *text)
+{
+    if (string->kind != PFW_JSON_STRING)
+        return false;
+    if (!string->is_escaped)
+        return cursor_equals(&string->text, text);
+    struct cursor rest = string->text;
+    while (!cursor_is_empty(&rest)) {
+        char bytes[4];
+        size_t length = line_take_character(&rest, bytes);
+        if (strncmp(text, bytes, length) != 0 || memchr(bytes, '\0', length) != NULL)
+            return false;
+        text += length;
+    }
+    return *text == '\0';
+}
+
+void pfw_json_unescape(const struct pfw_json *string, struct buf *out)
+{
+    size_t length = cursor_left(&string->text);
+    if (!string->is_escaped) {
+        buf_bytes(out, string->text.at, length);
+        return;
+    }
+    char *to = buf_reserve(out, length);
+    if (to == NULL)
+        return;
+    size_t taken = 0;
+    for (struct cursor rest = string->text; !cursor_is_empty(&rest);) {
+        char bytes[4];
+        size_t count = line_take_character(&rest, bytes);
+        memcpy(to + taken, bytes, count);
+        taken += count;
+    }
+    buf_commit(out, taken);
+}
+
+bool pfw_json_i64(const struct pfw_json *number, int64_t *out_value)
+{
+    if (number->kind != PFW_JSON_NUMBER)
+        return false;
+    struct cursor rest = number->text;
+    int64_t value;
+    if (cursor_i64(&rest, &value) && cursor_is_empty(&rest)) {
+        *out_value = value;
+        return true;
+    }
+    double real;
+    rest = number->text;
+    if (!cursor_double(&rest, &real) || real < -0x1p62 || real > 0x1p62)
+        return false;
+    *out_value = llround(real);
+    return true;
+}

@@ -6,8 +6,9 @@
  * interval or when asked. What is in the file is valid after each page that the kernel has taken (see file.h of this
  * folder), so a SIGKILL at any moment loses at most the last flush interval. When the file system fails (full, gone,
  * dead), lines stay in the buffer; past its limit the oldest are dropped and counted; once writing works again, an
- * event that tells the count comes first. A trace whose file or directory was removed is begun anew under the same
- * path.
+ * event that tells the count comes first. A trace whose file was removed is begun anew
+ * under the same path, once its directory is there (it is not made again: whoever removed it may have meant it). A
+ * file that was moved is begun anew, too, unless its old place is taken or gone: then it is written where it is.
  *
  * The user's thread calls everything; the callbacks run on the writer's thread.
  */
@@ -31,23 +32,23 @@ struct pfw_writer_options {
 
     /*
      * Appends the line that says that `dropped` events are missing here. Called before the first write that works
-     * after some were dropped.
+     * after some were dropped; again with the same or a higher number if that write failed after all. May be NULL.
      */
     void (*on_dropped)(void *context, uint64_t dropped, struct buf *out);
 
-    /* Writing began to fail (`reason`), or works again (NULL). Once per change, from the writer's thread. */
+    /* Writing began to fail (`reason`), or works again (NULL). Once per change. May be NULL. */
     void (*on_change)(void *context, const char *reason);
 
     /*
      * The file was begun anew because the old one had been removed: appends the lines that a file begins with (and that
-     * an earlier file of this writer has, too). `*out_events` is their number.
+     * an earlier file of this writer has, too). `*out_events` is their number. May be NULL.
      */
     void (*on_new_file)(void *context, struct buf *out, uint64_t *out_events);
-    void *context;
+    void *context; /* of the callbacks; must stay valid when pfw_writer_close() has left the thread behind */
 };
 
 struct pfw_writer_status {
-    uint64_t events_written; /* are in the file */
+    uint64_t events_written; /* are in the file, those of the callbacks too; from 0 when it is begun anew */
     uint64_t events_dropped; /* since the start */
     uint64_t bytes_written;  /* size of the file */
     size_t buffered_bytes;
@@ -55,8 +56,8 @@ struct pfw_writer_status {
 };
 
 /*
- * Takes `fd`, a new empty file open for writing at `path` (borrowed for the writer's life, used to begin the file
- * anew), even on failure. Starts the thread. Returns owned through `*out_writer`. -ENOMEM, -EAGAIN.
+ * Takes `fd`, a regular file open for writing at `path` (copied, used to begin the file anew: should be absolute), even
+ * on failure. Starts the thread. Returns owned through `*out_writer`. -EINVAL (no regular file), -ENOMEM, -EAGAIN.
  */
 MUST_CHECK int pfw_writer_open(int fd, const char *path, const struct pfw_writer_options *options,
                                struct pfw_writer **out_writer, struct error *err);
@@ -67,7 +68,10 @@ void pfw_writer_append(struct pfw_writer *writer, const char *lines, size_t leng
 /* Asks for a flush; returns at once. */
 void pfw_writer_flush(struct pfw_writer *writer);
 
-/* Waits until all that was appended before is in the file, or `timeout_ms` has passed (-ETIMEDOUT), or it fails. */
+/*
+ * Waits until all that was appended before is in the file, or `timeout_ms` has passed (-ETIMEDOUT), or writing it
+ * fails: then that failure, and the lines stay in the buffer.
+ */
 MUST_CHECK int pfw_writer_drain(struct pfw_writer *writer, int64_t timeout_ms, struct error *err);
 
 struct pfw_writer_status pfw_writer_status(struct pfw_writer *writer);
