@@ -8,6 +8,7 @@ import subprocess
 from tree import numbered
 
 FUNCTION_LINES_MAX = 60
+NESTING_MAX = 4
 
 # Lower folders first. A folder may include those before it, unless MAY_INCLUDE says which.
 LAYERS = ("util", "segment", "metric", "sample", "pfw", "store", "ftio", "tree", "net", "proxy", "service", "client",
@@ -114,6 +115,29 @@ def function_length(tree):
             yield tag["path"], tag["line"], f"{tag['name']}() has {lines} lines; at most {FUNCTION_LINES_MAX}"
 
 
+_BRACE = re.compile(r"(?P<control>(?:\)|\belse|\bdo|;|\{|\}|:)\s*)?(?P<brace>[{}])")
+
+
+def nesting(tree):
+    """no block stands more than 4 blocks deep in its function"""
+    for tag in tags(tree, tree.c_files(), "f"):
+        lines = tree.code(tag["path"]).split("\n")[tag["line"] - 1 : tag.get("end", tag["line"])]
+        text = "\n".join(lines)
+        depths = []  # of the open braces: True for a block, False for a list of values
+        at = 0
+        while match := _BRACE.search(text, at):
+            at = match.end()
+            if match["brace"] == "}":
+                if depths:
+                    depths.pop()
+                continue
+            depths.append(match["control"] is not None and not (depths and not depths[-1]))
+            if sum(depths) - 1 > NESTING_MAX:
+                line = tag["line"] + text.count("\n", 0, match.start("brace"))
+                yield tag["path"], line, f"{tag['name']}() is nested {sum(depths) - 1} deep; at most {NESTING_MAX}"
+                break
+
+
 def is_cleanup(name):
     """x_cleanup() only wraps a destructor for CLEANUP(); cleanup.h says what they are."""
     return name.endswith("_cleanup")
@@ -165,6 +189,7 @@ RULES = {
     "layers": layers,
     "banned": banned,
     "function-length": function_length,
+    "nesting": nesting,
     "documented": documented,
     "names": names,
 }
