@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "pfw/file.h"
-#include "pfw/lines.h"
+#include "pfw/queue.h"
 #include "util/clock.h"
 
 enum {
@@ -43,8 +43,8 @@ struct pfw_writer {
     pthread_cond_t settled; /* for drain and close */
 
     /* guarded by lock */
-    struct pfw_lines lines;
-    struct pfw_writer_status status; /* but for what `lines` counts */
+    struct pfw_queue queue;
+    struct pfw_writer_status status; /* but for what the queue counts */
     uint64_t asked;                  /* number of the last request to flush */
     uint64_t answered;               /* the last request that a pass was for */
     struct error answer;             /* how that pass ended */
@@ -99,7 +99,7 @@ static void writer_free(struct pfw_writer *writer)
     if (writer == NULL)
         return;
     (void)pfw_file_close(writer->file, NULL); /* the thread has closed it and told, unless it was never started */
-    pfw_lines_fini(&writer->lines);
+    pfw_queue_fini(&writer->queue);
     buf_fini(&writer->opening);
     buf_fini(&writer->gap);
     (void)pthread_mutex_destroy(&writer->lock); /* nobody else knows them any more */
@@ -237,7 +237,7 @@ static int writer_put_chunk(struct pfw_writer *writer, struct pfw_chunk *chunk, 
     if (rc == 0)
         rc = writer_put(writer, chunk->bytes + chunk->start, chunk->end - chunk->start, &taken, err);
     writer_lock(writer);
-    writer->status.events_written += pfw_lines_give_back(&writer->lines, chunk, taken);
+    writer->status.events_written += pfw_queue_give_back(&writer->queue, chunk, taken);
     writer->status.bytes_written = pfw_file_size(writer->file);
     writer_unlock(writer);
     return rc;
@@ -246,7 +246,7 @@ static int writer_put_chunk(struct pfw_writer *writer, struct pfw_chunk *chunk, 
 static struct pfw_chunk *writer_take(struct pfw_writer *writer)
 {
     writer_lock(writer);
-    struct pfw_chunk *chunk = pfw_lines_take(&writer->lines);
+    struct pfw_chunk *chunk = pfw_queue_take(&writer->queue);
     writer_unlock(writer);
     return chunk;
 }
@@ -294,7 +294,7 @@ static int64_t writer_next_flush(const struct pfw_writer *writer, int64_t pass_m
 /* With the lock held. */
 static bool writer_is_half_full(const struct pfw_writer *writer)
 {
-    return writer->lines.buffered_bytes >= writer->options.buffer_max_bytes / 2 && !writer->status.is_failing;
+    return writer->queue.buffered_bytes >= writer->options.buffer_max_bytes / 2 && !writer->status.is_failing;
 }
 
 /* Sleeps until a pass is due, with the lock held. */
@@ -302,7 +302,7 @@ static void writer_sleep(struct pfw_writer *writer)
 {
     while (!writer->is_closing && writer->asked == writer->answered && !writer_is_half_full(writer)) {
         bool is_past = writer->next_flush_mono_ns != INT64_MAX && clock_mono_ns() >= writer->next_flush_mono_ns;
-        if (is_past && (!pfw_lines_is_empty(&writer->lines) || writer->status.is_failing))
+        if (is_past && (!pfw_queue_is_empty(&writer->queue) || writer->status.is_failing))
             return;
         writer->is_idle = is_past;
         (void)writer_wait(writer, &writer->wake, is_past ? INT64_MAX : writer->next_flush_mono_ns);
@@ -337,7 +337,7 @@ static void *writer_run(void *context)
         writer_sleep(writer);
         is_closing = writer->is_closing;
         uint64_t asked = writer->asked;
-        size_t length = writer->lines.buffered_bytes;
+        size_t length = writer->queue.buffered_bytes;
         writer_unlock(writer);
 
         struct error err = {0};
@@ -400,7 +400,7 @@ int pfw_writer_open(int fd, const char *path, const struct pfw_writer_options *o
     if (writer == NULL)
         return error_set(err, -ENOMEM, "no memory for the writer of '%s'", path);
     writer->options = *options;
-    pfw_lines_init(&writer->lines, options->buffer_max_bytes);
+    pfw_queue_init(&writer->queue, options->buffer_max_bytes);
     buf_init(&writer->opening, WRITER_EXTRA_MAX_BYTES);
     buf_init(&writer->gap, WRITER_EXTRA_MAX_BYTES);
     int rc = writer_init_locks(writer);
@@ -425,7 +425,7 @@ void pfw_writer_append(struct pfw_writer *writer, const char *lines, size_t leng
     if (length == 0)
         return;
     writer_lock(writer);
-    pfw_lines_append(&writer->lines, lines, length, events);
+    pfw_queue_append(&writer->queue, lines, length, events);
     if ((writer->is_idle && writer->options.flush_interval_ms > 0) || writer_is_half_full(writer))
         (void)pthread_cond_signal(&writer->wake); /* fails only for what is no condition */
     writer_unlock(writer);
@@ -468,8 +468,8 @@ int pfw_writer_drain(struct pfw_writer *writer, int64_t timeout_ms, struct error
 static struct pfw_writer_status writer_get_status(const struct pfw_writer *writer)
 {
     struct pfw_writer_status status = writer->status;
-    status.events_dropped = writer->lines.events_dropped;
-    status.buffered_bytes = writer->lines.buffered_bytes;
+    status.events_dropped = writer->queue.events_dropped;
+    status.buffered_bytes = writer->queue.buffered_bytes;
     return status;
 }
 
