@@ -8,7 +8,10 @@
  * for all collectors:
  *   - a raw value below the last one increases nothing, and the difference starts anew from it: guessing a wrap
  *     makes petabytes out of a reset, so one interval is given up instead;
- *   - a raw value that is back at or above the old one directly after such a fall goes on from the old one.
+ *   - a raw value that is back at or above the old one goes on from the old one, until the counter has shown by
+ *     growing that it has a new life (see table.c);
+ *   - a raw value that fell by an eighth or less is the kernel taking a little back: nothing increases until the old
+ *     value is passed.
  * A row that was not seen in a tick is dropped; when it comes back, it is a new one.
  * One thread at a time; allocates only when a row or column appears.
  */
@@ -35,17 +38,17 @@ struct sample_column {
 };
 
 struct sample_value {
-    bool is_known; /* false: this row lacks the column (an older kernel, a device that didn't answer) */
     union {
         uint64_t total; /* SAMPLE_COUNTER */
         int64_t integer;
         double real;
     };
-    uint64_t increase; /* SAMPLE_COUNTER: since the previous tick; 0 in a row's first */
-    /* the rest is table.c's */
+    uint64_t increase; /* SAMPLE_COUNTER: since the previous tick in which it was known; 0 in a row's first */
+    /* the rest is table.c's, but for is_known, which stands where it makes the struct smallest */
     uint64_t raw;
     uint64_t raw_before_fall; /* highest raw value before the last fall, while it may still come back; else 0 */
     bool has_raw;
+    bool is_known; /* false: this row lacks the column (an older kernel, a device that didn't answer) */
 };
 
 struct sample_row {
@@ -54,7 +57,6 @@ struct sample_row {
     const char *group;           /* family within the collector, or NULL: "cpu", "memory" for power. Static text */
     struct sample_value *values; /* [columns_count] */
     bool is_first;               /* seen for the first time in this tick: its counters have no increase yet */
-    bool is_seen;                /* table.c's */
 };
 
 struct sample_table {
@@ -62,9 +64,14 @@ struct sample_table {
     size_t columns_count;
     struct sample_row **rows; /* [rows_count], in the kernel's order; all of them seen in the last tick */
     size_t rows_count;
-    uint64_t rows_refused; /* rows that found no place since the start */
+    uint64_t rows_refused; /* since the start: rows that found no place, or whose name is none */
+    uint64_t lines_bad;    /* since the start: lines of the kernel's that made no sense. Parsers count them */
     /* the rest is table.c's */
-    size_t rows_capacity, rows_max, columns_capacity, columns_max, next;
+    size_t rows_capacity, rows_max;
+    size_t columns_capacity;        /* of `columns`, and of the values of each row */
+    size_t columns_borrowed;        /* the first so many columns have names that are the caller's */
+    size_t next;                    /* rows before it have been seen in this tick */
+    struct sample_index_row *index; /* the rows by name */
 };
 
 /* Limits of what a file of the kernel can make us hold. */
@@ -72,7 +79,10 @@ struct sample_table {
 #define SAMPLE_COLUMNS_MAX    256
 #define SAMPLE_NAME_MAX_BYTES 4096
 
-/* An empty table; `columns` are copied, their texts borrowed for the table's life. -ENOMEM. */
+/*
+ * An empty table of at most `rows_max` (0: SAMPLE_ROWS_MAX) rows; `columns` are copied, their texts borrowed for the
+ * table's life. -ENOMEM, and then the table is empty and may be given to sample_table_fini().
+ */
 MUST_CHECK int sample_table_init(struct sample_table *table, const struct sample_column *columns, size_t columns_count,
                                  size_t rows_max, struct error *err);
 void sample_table_fini(struct sample_table *table);
@@ -81,10 +91,10 @@ void sample_table_fini(struct sample_table *table);
 void sample_table_begin(struct sample_table *table);
 
 /*
- * The row of `name` (`length` bytes, copied), new if there was none; marks it as seen and its gauges as unknown. The
+ * The row of `name` (`length` bytes, copied), new if there was none; marks it as seen and its values as unknown. The
  * next call expects the row that followed last time, so a tick over rows that don't change compares each name once.
- * NULL when the name was seen in this tick already (the kernel listed it twice), when the table is full (counted), or
- * out of memory.
+ * NULL when the name was seen in this tick already (the kernel listed it twice), when the table is full or the name is
+ * empty, holds a NUL or is longer than SAMPLE_NAME_MAX_BYTES (counted in rows_refused), or out of memory.
  */
 struct sample_row *sample_table_row(struct sample_table *table, const char *name, size_t length);
 
@@ -98,7 +108,7 @@ MUST_CHECK int sample_table_column(struct sample_table *table, const char *name,
 /* Sets a row's label (copied), unless it is the same already. Without memory the row stays without. */
 void sample_row_set_label(struct sample_row *row, const char *label, size_t length);
 
-/* What a collector read: a counter's raw value as the kernel gives it, or a gauge. */
+/* What a collector read: a counter's raw value as the kernel gives it, or a gauge. One that isn't finite is unknown. */
 void sample_row_count(struct sample_row *row, size_t column, uint64_t raw);
 void sample_row_integer(struct sample_row *row, size_t column, int64_t integer);
 void sample_row_real(struct sample_row *row, size_t column, double real);
