@@ -1,0 +1,10 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Stops the dftracer_service that mpirun_start.sh has started in each task.
+# shellcheck disable=SC2016 # the quoted program is for the shell of each task
+mpirun -np 4 bash -lc '
+    node_tag="${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}"
+    node_name="$(hostname -s)"
+    log_dir="/tmp/dftracer_service_${node_name}_${node_tag}"
+    "${SERVICE_BIN}" stop "${log_dir}"
+'

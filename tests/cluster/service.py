@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""service: what the tests of this folder do with dftracer_service, and how they look at what it leaves."""
+import time
+
+import tracereader
+from cluster import BUILD_DIR, run, wait_until
+
+INTERVAL_MS = 100
+
+
+def variables(cluster, prefix, interval_ms=INTERVAL_MS):
+    """What a user exports before the scripts."""
+    return {"DFTRACER_ENABLE": "1", "DFTRACER_LOG_FILE": str(prefix), "DFTRACER_TRACE_INTERVAL_MS": str(interval_ms),
+            "SERVICE_BIN": str(cluster.bin / "dftracer_service")}
+
+
+def traces(prefix, host="*"):
+    """Traces of a host; those that had to take another name (trace_n1.1.pfw.gz) come last."""
+    paths = prefix.parent.glob(f"{prefix.name}_{host}.pfw.gz")
+    return sorted(paths, key=lambda path: (path.name.count("."), path.name))
+
+
+def wait_for_ticks(paths, ticks=5):
+    for path in paths:
+        wait_until(lambda path=path: tracereader.ticks_so_far(path) >= ticks, f"{ticks} ticks in {path}")
+
+
+def load_valid(path):
+    """A trace that both our own reader and an independent one find valid."""
+    trace = tracereader.load(path)
+    run([BUILD_DIR / "bin" / "pfw", "check", path]).ok()
+    return trace
+
+
+def load_one_per_host(prefix, hosts, is_ended=True):
+    """One valid trace for each host, named and stamped with it. Returns them by host."""
+    paths = traces(prefix)
+    assert [p.name for p in paths] == [f"{prefix.name}_{host}.pfw.gz" for host in hosts]
+    loaded = {path.name[len(prefix.name) + 1:].split(".")[0]: load_valid(path) for path in paths}
+    assert {host: t.host() for host, t in loaded.items()} == {host: host for host in hosts}
+    if is_ended:
+        assert all(t.is_ended for t in loaded.values()), [t.path for t in loaded.values() if not t.is_ended]
+    return loaded
+
+
+def now_us():
+    return time.time_ns() // 1000
+
+
+APP = """
+i=0
+while [ $i -lt 20 ]; do
+  dd if=/dev/zero of=/tmp/app.data bs=64k count=64 conv=fsync 2>/dev/null
+  cksum /tmp/app.data >/dev/null
+  sleep 0.1
+  i=$((i + 1))
+done
+rm /tmp/app.data
+"""
