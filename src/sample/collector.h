@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "sample/table.h"
+#include "util/buf.h"
 #include "util/error.h"
 
 struct sample_config {
@@ -47,6 +48,12 @@ struct collector_ops {
 
     /* What was read. Borrowed, stable until the next read(). */
     const struct sample_table *(*table)(const struct collector *collector);
+
+    /*
+     * NULL for most. Appends what a person should know and hasn't been told, a line each: which mount doesn't answer,
+     * that it does again. Each is said once; the caller logs them. Not while read() runs.
+     */
+    void (*take_notes)(struct collector *collector, struct buf *out);
 
     void (*close)(struct collector *collector); /* accepts NULL */
 };
