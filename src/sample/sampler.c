@@ -9,7 +9,10 @@
 #include "util/cursor.h"
 #include "util/num.h"
 
-enum { SAMPLER_NAMES_MAX_BYTES = 4096 }; /* of the known collectors' names in a message */
+enum {
+    SAMPLER_NAMES_MAX_BYTES = 4096,    /* of the known collectors' names in a message */
+    SAMPLER_NOTES_MAX_BYTES = 1 << 20, /* of what one collector says at once */
+};
 
 struct sampler_slot {
     const struct collector_ops *ops;
@@ -163,6 +166,22 @@ bool sampler_is_fresh(const struct sampler *sampler, size_t index)
 const struct sample_table *sampler_table(const struct sampler *sampler, size_t index)
 {
     return sampler->slots[index].ops->table(sampler->slots[index].collector);
+}
+
+void sampler_take_notes(struct sampler *sampler, size_t index, struct buf *out)
+{
+    const struct sampler_slot *slot = &sampler->slots[index];
+    if (slot->ops->take_notes == NULL)
+        return;
+    CLEANUP(buf_cleanup) struct buf notes;
+    buf_init(&notes, SAMPLER_NOTES_MAX_BYTES);
+    slot->ops->take_notes(slot->collector, &notes);
+    struct cursor line;
+    for (struct cursor all = cursor_of(notes.data, notes.length); cursor_line(&all, &line);) {
+        buf_printf(out, "%s: ", slot->ops->name);
+        buf_bytes(out, line.at, cursor_left(&line));
+        buf_char(out, '\n');
+    }
 }
 
 struct sampler_stats sampler_stats(const struct sampler *sampler, size_t index)

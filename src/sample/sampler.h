@@ -44,6 +44,13 @@ MUST_CHECK int sampler_run(struct sampler *sampler, size_t index, int64_t now_bo
 /* Did the last run of `index` succeed? */
 bool sampler_is_fresh(const struct sampler *sampler, size_t index);
 const struct sample_table *sampler_table(const struct sampler *sampler, size_t index);
+
+/*
+ * Appends what collector `index` wants said since the last call, a line each: "filesystem: '/x' (nfs) doesn't answer:
+ * left out until it does". Not while sampler_run() of the same collector runs.
+ */
+void sampler_take_notes(struct sampler *sampler, size_t index, struct buf *out);
+
 struct sampler_stats sampler_stats(const struct sampler *sampler, size_t index);
 
 #endif
