@@ -11,12 +11,21 @@
 #include "pfw/window.h"
 
 enum {
-    UNPACK_FIRST_BYTES = 64 << 10,   /* of the hold; members of our writer unpack to about that */
-    UNPACK_STREAM_BYTES = 256 << 10, /* given at once from a member too large to be held */
-    UNPACK_DETECT_BYTES = 64 << 10,  /* looked at when a file begins neither as gzip nor as text */
+    UNPACK_FIRST_BYTES = 64 << 10, /* of the hold; members of our writer unpack to about that */
+    UNPACK_STREAM_BYTES = 256 << 10,
+    UNPACK_DETECT_BYTES = 64 << 10, /* looked at when a file begins neither as gzip nor as text */
     UNPACK_MAGIC_BYTES = 4,
     UNPACK_GZIP_WINDOW_BITS = 15 + 16, /* zlib: the largest window, and only gzip */
-    UNPACK_QUEUE_MAX = 3,
+    UNPACK_QUEUE_MAX = 2,              /* a step finds a text and a gap, in either order */
+    UNPACK_REASON_BYTES = sizeof((struct pfw_gap *)NULL)->reason,
+};
+
+/* A damaged place from which the search for a good member is still to be made. */
+struct unpack_damage {
+    bool is_open;
+    uint64_t begin;
+    uint64_t search_from;
+    char reason[UNPACK_REASON_BYTES];
 };
 
 struct pfw_unpack {
@@ -32,6 +41,8 @@ struct pfw_unpack {
     char *hold; /* unpacked text of the present member */
     size_t hold_length;
     size_t hold_capacity;
+    size_t stream_max_bytes; /* given at once from a member that is too large to be held */
+    struct unpack_damage damage;
     struct pfw_piece queue[UNPACK_QUEUE_MAX]; /* found, not yet given */
     size_t queue_length;
     size_t queue_next;
@@ -219,34 +230,233 @@ static void unpack_accept(struct pfw_unpack *unpack, enum unpack_result result)
     unpack_push_text(unpack, unpack->hold, unpack->hold_length);
 }
 
-/* What begins at `begin` is damaged: leaves it out up to the next member that can be trusted. */
-static int unpack_skip_damage(struct pfw_unpack *unpack, uint64_t begin, uint64_t search_from, const char *reason,
-                              struct error *err)
+static void unpack_open_damage(struct pfw_unpack *unpack, uint64_t begin, uint64_t search_from, const char *reason)
 {
+    unpack->damage = (struct unpack_damage){.is_open = true, .begin = begin, .search_from = search_from};
+    (void)snprintf(unpack->damage.reason, sizeof unpack->damage.reason, "%s", reason); /* may be cut */
+}
+
+/* Leaves out what lies between the damage and the next member that can be trusted. */
+static int unpack_skip_damage(struct pfw_unpack *unpack, struct error *err)
+{
+    unpack->damage.is_open = false;
     bool is_found;
     enum unpack_result result;
-    int rc = unpack_search(unpack, search_from, &result, &is_found, err);
+    int rc = unpack_search(unpack, unpack->damage.search_from, &result, &is_found, err);
     if (rc < 0)
         return rc;
     uint64_t end = is_found ? unpack->member_offset : pfw_window_offset(&unpack->window);
-    if (end > begin)
-        unpack_push_gap(unpack, PFW_GAP_DAMAGED, begin, end, reason);
+    if (end > unpack->damage.begin)
+        unpack_push_gap(unpack, PFW_GAP_DAMAGED, unpack->damage.begin, end, unpack->damage.reason);
     if (is_found)
         unpack_accept(unpack, result);
     return 0;
 }
 
-static int unpack_damaged_member(struct pfw_unpack *unpack, struct error *err)
+/* The present member is damaged at the window's place. */
+static void unpack_on_bad(struct pfw_unpack *unpack)
 {
-    char reason[sizeof((struct pfw_gap *)NULL)->reason];
-    (void)snprintf(reason, sizeof reason, "%s", unpack->stream.msg != NULL ? unpack->stream.msg : "not gzip");
     uint64_t begin = unpack->member_offset;
-    if (unpack->options.is_salvaging) {
-        /* The text lies where the search unpacks to: it is given first, and the search comes with the next step. */
-        unpack_push_text(unpack, unpack->hold, unpack->hold_length);
-        unpack_push_gap(unpack, PFW_GAP_UNCHECKED, begin, pfw_window_offset(&unpack->window), reason);
-        unpack->is_searching = true;
+    uint64_t bad = pfw_window_offset(&unpack->window);
+    const char *reason = unpack->stream.msg != NULL ? unpack->stream.msg : "not gzip";
+    if (!unpack->is_streaming && !unpack->options.is_salvaging) {
+        unpack_open_damage(unpack, begin, begin + 1, reason);
+        return;
+    }
+    unpack_push_text(unpack, unpack->hold, unpack->hold_length);
+    if (unpack->is_streaming || unpack->hold_length > 0)
+        unpack_push_gap(unpack, PFW_GAP_UNCHECKED, begin, bad, reason);
+    else
+        bad = begin;
+    unpack_open_damage(unpack, bad, begin + 1, reason);
+    unpack->is_streaming = false;
+}
+
+/*
+ * The file ended within the present member. Either it was cut off there, or damage made us run past the members that
+ * follow: then one of those can be found.
+ */
+static int unpack_on_cut(struct pfw_unpack *unpack, struct error *err)
+{
+    struct pfw_window *window = &unpack->window;
+    uint64_t begin = unpack->member_offset;
+    if (!unpack->is_streaming && pfw_window_holds(window, begin)) {
+        bool is_found;
+        enum unpack_result result = UNPACK_CUT;
+        int rc = unpack_search(unpack, begin + 1, &result, &is_found, err);
+        if (rc < 0)
+            return rc;
+        if (is_found) {
+            unpack_push_gap(unpack, PFW_GAP_DAMAGED, begin, unpack->member_offset, "the member has no end");
+            unpack_accept(unpack, result);
+            return 0;
+        }
+        /* The search unpacked over the text: once more from the start. */
+        pfw_window_seek(window, begin);
+        rc = unpack_member(unpack, &result, err);
+        if (rc < 0)
+            return rc;
+    }
+    unpack_push_text(unpack, unpack->hold, unpack->hold_length);
+    unpack_push_gap(unpack, PFW_GAP_CUT, begin, pfw_window_offset(window), "the file ends within a gzip member");
+    unpack->is_streaming = false;
+    return 0;
+}
+
+/* ---- steps ---- */
+
+static int unpack_step_zeros(struct pfw_unpack *unpack, struct error *err)
+{
+    struct pfw_window *window = &unpack->window;
+    uint64_t begin = pfw_window_offset(window);
+    for (;;) {
+        while (window->at < window->length && window->data[window->at] == 0)
+            window->at++;
+        if (window->at < window->length) {
+            uint64_t end = pfw_window_offset(window);
+            unpack_open_damage(unpack, begin, end, "zero bytes where a gzip member should begin");
+            return 0;
+        }
+        if (window->is_at_end)
+            break;
+        pfw_window_mark(window);
+        int rc = pfw_window_fill(window, err);
+        if (rc < 0)
+            return rc;
+    }
+    unpack_push_gap(unpack, PFW_GAP_ZEROS, begin, pfw_window_offset(window), "zero bytes at the end of the file");
+    return 0;
+}
+
+static int unpack_step_compressed(struct pfw_unpack *unpack, struct error *err)
+{
+    if (unpack->damage.is_open)
+        return unpack_skip_damage(unpack, err);
+    enum unpack_result result;
+    int rc;
+    if (unpack->is_streaming) {
+        unpack->hold_length = 0;
+        rc = unpack_decode(unpack, unpack->stream_max_bytes, &result, err);
+    } else {
+        if (*pfw_window_bytes(&unpack->window) == 0)
+            return unpack_step_zeros(unpack, err);
+        rc = unpack_member(unpack, &result, err);
+    }
+    if (rc < 0)
+        return rc;
+    switch (result) {
+    case UNPACK_WHOLE:
+    case UNPACK_FULL:
+        unpack_accept(unpack, result);
+        return 0;
+    case UNPACK_CUT:
+        return unpack_on_cut(unpack, err);
+    case UNPACK_BAD:
+        unpack_on_bad(unpack);
         return 0;
     }
-    return unpack_skip_damage(unpack, begin, begin + 1, reason, err);
+    return 0;
+}
+
+static int unpack_step(struct pfw_unpack *unpack, bool *out_is_end, struct error *err)
+{
+    struct pfw_window *window = &unpack->window;
+    int rc = pfw_window_need(window, 1, err);
+    if (rc < 0)
+        return rc;
+    bool has_work = unpack->damage.is_open || unpack->is_streaming;
+    *out_is_end = pfw_window_left(window) == 0 && !has_work;
+    if (*out_is_end)
+        return 0;
+    if (unpack->is_compressed)
+        return unpack_step_compressed(unpack, err);
+    unpack_push_text(unpack, (const char *)pfw_window_bytes(window), pfw_window_left(window));
+    window->at = window->length;
+    pfw_window_mark(window);
+    return 0;
+}
+
+int pfw_unpack_next(struct pfw_unpack *unpack, struct pfw_piece *out_piece, struct error *err)
+{
+    while (unpack->queue_next == unpack->queue_length) {
+        unpack->queue_next = unpack->queue_length = 0;
+        bool is_end;
+        int rc = unpack_step(unpack, &is_end, err);
+        if (rc < 0)
+            return rc;
+        if (is_end) {
+            *out_piece = (struct pfw_piece){.kind = PFW_PIECE_END};
+            return 0;
+        }
+    }
+    *out_piece = unpack->queue[unpack->queue_next++];
+    return 0;
+}
+
+/* ---- life ---- */
+
+/* Text begins like text. A file that begins with neither is one of gzip if a member can begin somewhere near. */
+static int unpack_detect(struct pfw_unpack *unpack, struct error *err)
+{
+    struct pfw_window *window = &unpack->window;
+    int rc = pfw_window_need(window, 2, err);
+    if (rc < 0 || pfw_window_left(window) == 0)
+        return rc;
+    const unsigned char *bytes = pfw_window_bytes(window);
+    unpack->is_compressed = bytes[0] == 0x1f && (pfw_window_left(window) < 2 || bytes[1] == 0x8b);
+    if (unpack->is_compressed || memchr("{[ \t\r\n", bytes[0], 6) != NULL)
+        return 0;
+    rc = pfw_window_need(window, UNPACK_DETECT_BYTES, err);
+    size_t left = pfw_window_left(window);
+    unpack->is_compressed = rc == 0 && unpack_find_magic(pfw_window_bytes(window), left) < left;
+    return rc;
+}
+
+int pfw_unpack_open(int fd, const struct pfw_unpack_options *options, struct pfw_unpack **out_unpack, struct error *err)
+{
+    CLEANUP(fd_cleanup) int owned_fd = fd;
+    struct stat status;
+    if (fstat(fd, &status) == 0 && S_ISDIR(status.st_mode))
+        return error_set(err, -EISDIR, "is a directory, not a trace");
+    CLEANUP(pfw_unpack_cleanup) struct pfw_unpack *unpack = calloc(1, sizeof *unpack);
+    if (unpack == NULL)
+        return error_set(err, -ENOMEM, "no memory to read a trace");
+    unpack->window.fd = -1;
+    unpack->options = *options;
+    if (unpack->options.hold_max_bytes == 0)
+        unpack->options.hold_max_bytes = PFW_UNPACK_HOLD_MAX_BYTES;
+    unpack->stream_max_bytes = unpack->options.hold_max_bytes;
+    if (unpack->stream_max_bytes > UNPACK_STREAM_BYTES)
+        unpack->stream_max_bytes = UNPACK_STREAM_BYTES;
+    if (inflateInit2(&unpack->stream, UNPACK_GZIP_WINDOW_BITS) != Z_OK)
+        return error_set(err, -ENOMEM, "no memory to unpack");
+    unpack->has_stream = true;
+    int rc = pfw_window_init(&unpack->window, TAKE_FD(owned_fd), err);
+    if (rc == 0)
+        rc = unpack_detect(unpack, err);
+    if (rc < 0)
+        return rc;
+    *out_unpack = TAKE(unpack);
+    return 0;
+}
+
+void pfw_unpack_close(struct pfw_unpack *unpack)
+{
+    if (unpack == NULL)
+        return;
+    if (unpack->has_stream)
+        (void)inflateEnd(&unpack->stream); /* fails only for a stream that is none */
+    pfw_window_fini(&unpack->window);
+    free(unpack->hold);
+    free(unpack);
+}
+
+struct pfw_unpack_status pfw_unpack_status(const struct pfw_unpack *unpack)
+{
+    return (struct pfw_unpack_status){
+        .is_compressed = unpack->is_compressed,
+        .members = unpack->members,
+        .file_bytes = pfw_window_offset(&unpack->window),
+        .text_bytes = unpack->text_bytes,
+    };
 }
