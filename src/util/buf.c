@@ -2,20 +2,55 @@
 #include "util/buf.h"
 
 #include <errno.h>
+#include <float.h>
 #include <locale.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "util/num.h"
 #include "util/utf8.h"
 
-enum { BUF_CAPACITY_FIRST = 256, BUF_DECIMALS_MAX = 9, BUF_NUMBER_MAX_BYTES = 64 };
+enum {
+    BUF_CAPACITY_FIRST = 256,
+    BUF_DECIMALS_MAX = 9,
+    BUF_SHORT_DECIMALS_MAX = 19, /* 1e15 / 1e-4: what buf_short_decimal() tries */
+    BUF_DOUBLE_MAX_BYTES = 32,   /* sign, 17 digits, point, exponent */
+};
 
-/* Above this, a double has no exact neighbours in whole numbers left for buf_fixed()'s integer arithmetic. */
-static const double buf_fixed_limit = 1e15;
+/* Below this, a double times a power of ten is within 1/8 of the truth, so that rounding it finds the right integer. */
+static const double buf_exact_limit = 1e15;
+
+/* Below this, buf_double() has an exponent, as printf()'s %g. */
+static const double buf_exponent_limit = 1e-4;
+
+/* buf_double() and buf_fixed() count on operations that are rounded once, to double. */
+_Static_assert(FLT_EVAL_METHOD == 0, "doubles are computed with more precision here than they have");
+
+static const uint64_t buf_powers[] = {
+    1,
+    10,
+    100,
+    1000,
+    10000,
+    100000,
+    1000000,
+    10000000,
+    100000000,
+    1000000000,
+    10000000000,
+    100000000000,
+    1000000000000,
+    10000000000000,
+    100000000000000,
+    1000000000000000,
+    10000000000000000,
+    100000000000000000,
+    1000000000000000000,
+    UINT64_C(10000000000000000000),
+};
 
 void buf_init(struct buf *buf, size_t max_bytes)
 {
@@ -49,7 +84,7 @@ int buf_status(const struct buf *buf, struct error *err)
     return buf->status;
 }
 
-char *buf_reserve(struct buf *buf, size_t bytes)
+char *buf_grow(struct buf *buf, size_t bytes)
 {
     if (buf->status != 0)
         return NULL;
@@ -58,45 +93,20 @@ char *buf_reserve(struct buf *buf, size_t bytes)
         buf->status = -E2BIG;
         return NULL;
     }
-    if (need > buf->capacity) {
-        size_t capacity = buf->capacity != 0 ? buf->capacity : BUF_CAPACITY_FIRST;
-        while (capacity < need)
-            capacity = capacity > buf->max / 2 ? buf->max : capacity * 2;
-        char *data = realloc(buf->data, capacity);
-        if (data == NULL) {
-            buf->status = -ENOMEM;
-            return NULL;
-        }
-        buf->data = data;
-        buf->capacity = capacity;
+    size_t capacity = buf->capacity != 0 ? buf->capacity : BUF_CAPACITY_FIRST;
+    while (capacity < need && capacity <= buf->max / 2)
+        capacity *= 2;
+    if (capacity < need || capacity > buf->max)
+        capacity = buf->max;
+    size_t with_nul;
+    char *data = num_add_size(capacity, 1, &with_nul) ? realloc(buf->data, with_nul) : NULL;
+    if (data == NULL) {
+        buf->status = -ENOMEM;
+        return NULL;
     }
-    return buf->data + buf->length;
-}
-
-void buf_commit(struct buf *buf, size_t bytes)
-{
-    buf->length += bytes;
-}
-
-void buf_bytes(struct buf *buf, const void *bytes, size_t length)
-{
-    if (length == 0)
-        return;
-    char *to = buf_reserve(buf, length);
-    if (to == NULL)
-        return;
-    memcpy(to, bytes, length);
-    buf_commit(buf, length);
-}
-
-void buf_text(struct buf *buf, const char *text)
-{
-    buf_bytes(buf, text, strlen(text));
-}
-
-void buf_char(struct buf *buf, char character)
-{
-    buf_bytes(buf, &character, 1);
+    buf->data = data;
+    buf->capacity = capacity;
+    return data + buf->length;
 }
 
 void buf_printf(struct buf *buf, const char *format, ...)
@@ -106,86 +116,144 @@ void buf_printf(struct buf *buf, const char *format, ...)
     va_start(args, format);
     int length = vsnprintf(small, sizeof small, format, args);
     va_end(args);
-    if (length >= 0 && (size_t)length < sizeof small) {
+    if (length < 0) {
+        if (buf->status == 0)
+            buf->status = errno == ENOMEM ? -ENOMEM : -E2BIG; /* else longer than an int can say */
+        return;
+    }
+    if ((size_t)length < sizeof small) {
         buf_bytes(buf, small, (size_t)length);
         return;
     }
-    if (length < 0) {
-        buf->status = buf->status != 0 ? buf->status : -ENOMEM;
-        return;
-    }
-    char *to = buf_reserve(buf, (size_t)length + 1); /* vsnprintf writes a NUL, which is not committed */
+    char *to = buf_reserve(buf, (size_t)length);
     if (to == NULL)
         return;
     va_start(args, format);
-    (void)vsnprintf(to, (size_t)length + 1, format, args);
+    (void)vsnprintf(to, (size_t)length + 1, format, args); /* its NUL goes where buf_string()'s would */
     va_end(args);
     buf_commit(buf, (size_t)length);
 }
 
-/* Writes the digits of `number` so that they end at `end`; returns where they start. */
-static char *buf_digits(char *end, uint64_t number)
+/* How many digits `number` has: 1 for 0. */
+static unsigned buf_digits_count(uint64_t number)
 {
-    do {
-        *--end = (char)('0' + number % 10);
-        number /= 10;
-    } while (number != 0);
-    return end;
+    /* A number of b bits has b·log10(2) digits, or one more; log10(2) is a little more than 1233/4096. */
+    unsigned bits = 64 - (unsigned)__builtin_clzll(number | 1);
+    unsigned least = bits * 1233 >> 12;
+    return least + (number >= buf_powers[least] || number == 0 ? 1 : 0);
+}
+
+/* Writes the last `count` digits of `number`, zeros in front included, so that they end at `end`. Two a step. */
+static void buf_put_digits(char *end, uint64_t number, unsigned count)
+{
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+                                "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+                                "8081828384858687888990919293949596979899";
+    for (; count >= 2; count -= 2) {
+        end -= 2;
+        memcpy(end, pairs + number % 100 * 2, 2);
+        number /= 100;
+    }
+    if (count == 1)
+        end[-1] = (char)('0' + number % 10);
 }
 
 void buf_u64(struct buf *buf, uint64_t number)
 {
-    char digits[BUF_NUMBER_MAX_BYTES];
-    char *end = digits + sizeof digits;
-    char *start = buf_digits(end, number);
-    buf_bytes(buf, start, (size_t)(end - start));
+    unsigned count = buf_digits_count(number);
+    char *to = buf_reserve(buf, count);
+    if (to == NULL)
+        return;
+    buf_put_digits(to + count, number, count);
+    buf_commit(buf, count);
+}
+
+/* `whole` and the `decimals` digits of `fraction`. */
+static void buf_decimal(struct buf *buf, bool is_negative, uint64_t whole, uint64_t fraction, unsigned decimals)
+{
+    unsigned sign_bytes = is_negative ? 1 : 0;
+    unsigned whole_bytes = buf_digits_count(whole);
+    unsigned bytes = sign_bytes + whole_bytes + (decimals > 0 ? 1 + decimals : 0);
+    char *to = buf_reserve(buf, bytes);
+    if (to == NULL)
+        return;
+    if (is_negative)
+        *to = '-';
+    buf_put_digits(to + sign_bytes + whole_bytes, whole, whole_bytes);
+    if (decimals > 0) {
+        to[sign_bytes + whole_bytes] = '.';
+        buf_put_digits(to + bytes, fraction, decimals);
+    }
+    buf_commit(buf, bytes);
 }
 
 void buf_i64(struct buf *buf, int64_t number)
 {
-    if (number < 0)
-        buf_char(buf, '-');
-    buf_u64(buf, number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
+    buf_decimal(buf, number < 0, number < 0 ? 0 - (uint64_t)number : (uint64_t)number, 0, 0);
 }
 
 void buf_fixed(struct buf *buf, double number, unsigned decimals)
 {
-    static const uint64_t powers[BUF_DECIMALS_MAX + 1] = {1,      10,      100,      1000,      10000,
-                                                          100000, 1000000, 10000000, 100000000, 1000000000};
     if (!isfinite(number))
         number = 0;
     if (decimals > BUF_DECIMALS_MAX)
         decimals = BUF_DECIMALS_MAX;
     double magnitude = fabs(number);
-    if (magnitude >= buf_fixed_limit) {
+    if (magnitude >= buf_exact_limit) {
         buf_double(buf, number);
         return;
     }
     uint64_t whole = (uint64_t)magnitude;
-    uint64_t scale = powers[decimals];
+    uint64_t scale = buf_powers[decimals];
     uint64_t fraction = (uint64_t)((magnitude - (double)whole) * (double)scale + 0.5);
     if (fraction >= scale) {
         fraction -= scale;
         whole++;
     }
+    if (fraction == 0)
+        decimals = 0;
     while (decimals > 0 && fraction % 10 == 0) {
         fraction /= 10;
         decimals--;
     }
+    buf_decimal(buf, number < 0 && (whole | fraction) != 0, whole, fraction, decimals);
+}
 
-    char text[BUF_NUMBER_MAX_BYTES];
-    char *end = text + sizeof text;
-    char *start = end;
-    if (decimals > 0) {
-        for (unsigned i = 0; i < decimals; i++, fraction /= 10)
-            *--start = (char)('0' + fraction % 10);
-        *--start = '.';
+/*
+ * Most numbers that people meet are short: n / 10^d with a small n. n is below 2^53 and 10^d below 2^64 with all its
+ * low bits zero, both are exact doubles, so their quotient, rounded once, is the very double that reading the decimal
+ * yields. The first d that gives `number` back has the fewest digits.
+ */
+static bool buf_short_decimal(struct buf *buf, double number)
+{
+    double magnitude = fabs(number);
+    if (magnitude < buf_exponent_limit && magnitude != 0)
+        return false;
+    for (unsigned decimals = 0; decimals <= BUF_SHORT_DECIMALS_MAX; decimals++) {
+        double scale = (double)buf_powers[decimals];
+        double scaled = magnitude * scale;
+        if (scaled >= buf_exact_limit)
+            return false;
+        uint64_t digits = (uint64_t)(scaled + 0.5);
+        if ((double)digits / scale == magnitude) {
+            uint64_t whole = digits / buf_powers[decimals];
+            buf_decimal(buf, signbit(number) != 0, whole, digits - whole * buf_powers[decimals], decimals);
+            return true;
+        }
     }
-    bool is_zero = whole == 0 && start == end;
-    start = buf_digits(start, whole);
-    if (number < 0 && !is_zero)
-        *--start = '-';
-    buf_bytes(buf, start, (size_t)(end - start));
+    return false;
+}
+
+/* Writes `number` with the fewest digits that read back as it; returns their length. */
+static size_t buf_round_trip(double number, char out_text[BUF_DOUBLE_MAX_BYTES])
+{
+    /* A normal double keeps any 15 digits, so that fewer need not be tried: %g takes the zeros away. */
+    int digits = fabs(number) < DBL_MIN ? 1 : DBL_DIG;
+    int length;
+    do
+        length = snprintf(out_text, BUF_DOUBLE_MAX_BYTES, "%.*g", digits, number);
+    while (strtod(out_text, NULL) != number && digits++ < DBL_DECIMAL_DIG);
+    return (size_t)length;
 }
 
 void buf_double(struct buf *buf, double number)
@@ -194,62 +262,48 @@ void buf_double(struct buf *buf, double number)
         buf_text(buf, "null");
         return;
     }
-    char text[BUF_NUMBER_MAX_BYTES];
-    int length = 0;
-    for (int digits = 15; digits <= 17; digits++) {
-        length = snprintf(text, sizeof text, "%.*g", digits, number);
-        if (strtod(text, NULL) == number)
-            break;
-    }
-    /* A program that hosts us may have set a locale whose point is a comma. */
-    const char *point = localeconv()->decimal_point;
-    char *found = point[0] != '.' ? strstr(text, point) : NULL;
-    if (found != NULL) {
-        size_t point_length = strlen(point);
-        *found = '.';
-        memmove(found + 1, found + point_length, strlen(found + point_length) + 1);
-        length = (int)strlen(text);
-    }
-    buf_bytes(buf, text, (size_t)length);
+    if (buf_short_decimal(buf, number))
+        return;
+    /* A program that hosts us may have set a locale whose point is a comma. "C" is always there and costs no memory. */
+    locale_t host_locale = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
+    char text[BUF_DOUBLE_MAX_BYTES];
+    size_t length = buf_round_trip(number, text);
+    (void)uselocale(host_locale);
+    buf_bytes(buf, text, length);
+}
+
+static bool buf_json_is_plain(unsigned char character)
+{
+    return character >= 0x20 && character < 0x7f && character != '"' && character != '\\';
 }
 
 static void buf_json_escape(struct buf *buf, unsigned char character)
 {
     static const char hex[] = "0123456789abcdef";
-    char text[6] = {'\\', 'u', '0', '0', hex[character >> 4], hex[character & 15]};
-    switch (character) {
-    case '"':
-        buf_text(buf, "\\\"");
-        return;
-    case '\\':
-        buf_text(buf, "\\\\");
-        return;
-    case '\n':
-        buf_text(buf, "\\n");
-        return;
-    case '\t':
-        buf_text(buf, "\\t");
-        return;
-    default:
-        buf_bytes(buf, text, sizeof text);
-    }
+    static const char short_escapes[] = "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu"; /* of the control characters */
+    char letter = character < 0x20 ? short_escapes[character] : character == 0x7f ? 'u' : (char)character;
+    const char text[] = {'\\', letter, '0', '0', hex[character >> 4], hex[character & 15]};
+    buf_bytes(buf, text, letter == 'u' ? sizeof text : 2);
 }
 
 void buf_json_bytes(struct buf *buf, const char *bytes, size_t length)
 {
     const unsigned char *all = (const unsigned char *)bytes;
+    size_t before = buf->length;
     buf_char(buf, '"');
     size_t plain_start = 0;
     for (size_t at = 0; at < length;) {
+        if (buf_json_is_plain(all[at])) {
+            at++;
+            continue;
+        }
         size_t bad = 0;
         size_t good = utf8_sequence(all + at, length - at, &bad);
-        bool is_plain =
-            good > 1 || (good == 1 && all[at] >= 0x20 && all[at] != '"' && all[at] != '\\' && all[at] != 0x7f);
-        if (is_plain) {
+        if (good > 1) {
             at += good;
             continue;
         }
-        buf_bytes(buf, bytes + plain_start, at - plain_start);
+        buf_bytes(buf, all + plain_start, at - plain_start);
         if (good == 1)
             buf_json_escape(buf, all[at]);
         else
@@ -257,8 +311,11 @@ void buf_json_bytes(struct buf *buf, const char *bytes, size_t length)
         at += good == 1 ? 1 : bad;
         plain_start = at;
     }
-    buf_bytes(buf, bytes + plain_start, length - plain_start);
+    if (plain_start < length)
+        buf_bytes(buf, all + plain_start, length - plain_start);
     buf_char(buf, '"');
+    if (buf->status != 0)
+        buf_truncate(buf, before); /* all of it or nothing */
 }
 
 void buf_json_string(struct buf *buf, const char *text)
@@ -268,9 +325,8 @@ void buf_json_string(struct buf *buf, const char *text)
 
 const char *buf_string(struct buf *buf)
 {
-    char *end = buf_reserve(buf, 1);
-    if (end == NULL)
+    if (buf->status != 0 || buf->data == NULL)
         return "";
-    *end = '\0';
+    buf->data[buf->length] = '\0';
     return buf->data;
 }

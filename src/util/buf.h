@@ -9,16 +9,16 @@
 #ifndef UTIL_BUF_H
 #define UTIL_BUF_H
 
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "util/error.h"
 
 struct buf {
     char *data;      /* not NUL-terminated; NULL while empty. Read it freely, change it only through buf_… */
     size_t length;   /* bytes in use */
-    size_t capacity; /* bytes allocated */
+    size_t capacity; /* bytes allocated, but for one more that is kept for buf_string()'s NUL; at most max */
     size_t max;      /* bytes allowed */
     int status;      /* 0, -ENOMEM or -E2BIG: the first append that failed */
 };
@@ -41,24 +41,63 @@ void buf_truncate(struct buf *buf, size_t length);
 /* The first failure as an error, or 0. */
 MUST_CHECK int buf_status(const struct buf *buf, struct error *err);
 
-/* Returns where `bytes` more may be written, to be followed by buf_commit(); NULL when that failed. */
-char *buf_reserve(struct buf *buf, size_t bytes);
-void buf_commit(struct buf *buf, size_t bytes);
+/* buf_reserve() when there is no room yet. */
+char *buf_grow(struct buf *buf, size_t bytes);
 
-void buf_bytes(struct buf *buf, const void *bytes, size_t length);
-void buf_text(struct buf *buf, const char *text);
-void buf_char(struct buf *buf, char character);
+/* Returns where `bytes` (at least 1) more may be written, to be followed by buf_commit(); NULL when that failed. */
+static inline char *buf_reserve(struct buf *buf, size_t bytes)
+{
+    if (buf->status == 0 && bytes <= buf->capacity - buf->length)
+        return buf->data + buf->length;
+    return buf_grow(buf, bytes);
+}
+
+static inline void buf_commit(struct buf *buf, size_t bytes)
+{
+    buf->length += bytes;
+}
+
+static inline void buf_bytes(struct buf *buf, const void *bytes, size_t length)
+{
+    if (length == 0)
+        return; /* memcpy() may not be given NULL */
+    char *to = buf_reserve(buf, length);
+    if (to == NULL)
+        return;
+    memcpy(to, bytes, length);
+    buf_commit(buf, length);
+}
+
+/* Inline: the length of a literal is then known. */
+static inline void buf_text(struct buf *buf, const char *text)
+{
+    buf_bytes(buf, text, strlen(text));
+}
+
+static inline void buf_char(struct buf *buf, char character)
+{
+    char *to = buf_reserve(buf, 1);
+    if (to == NULL)
+        return;
+    *to = character;
+    buf_commit(buf, 1);
+}
+
+/* Not for fractions (%f, %e, %g, %a), which printf() writes as the locale wants them: see buf_fixed(), buf_double(). */
 void buf_printf(struct buf *buf, const char *format, ...) PRINTF_LIKE(2, 3);
 void buf_u64(struct buf *buf, uint64_t number);
 void buf_i64(struct buf *buf, int64_t number);
 
 /*
- * `number` with at most `decimals` (0 to 9) digits after the point, zeros at the end left out: 12.5, 0, 100.
- * A number that is not finite becomes 0: JSON has no word for it. From 1e15 on like buf_double().
+ * `number` with at most `decimals` (0 to 9) digits after the point, zeros at the end left out: 12.5, 0, 100. Rounded to
+ * the nearest, halves away from zero; what rounds to 0 has no sign. A number that is not finite becomes 0: JSON has no
+ * word for it. From 1e15 on like buf_double().
  */
 void buf_fixed(struct buf *buf, double number, unsigned decimals);
 
-/* The shortest text that reads back as the same double; not finite: null. */
+/*
+ * A text that reads back as the same double, in as few digits as that takes: 0.1, 1500, 1e+300, -0. Not finite: null.
+ */
 void buf_double(struct buf *buf, double number);
 
 /*
@@ -68,7 +107,8 @@ void buf_double(struct buf *buf, double number);
 void buf_json_string(struct buf *buf, const char *text);
 void buf_json_bytes(struct buf *buf, const char *bytes, size_t length);
 
-/* NUL-terminates (the NUL isn't counted in length) and returns the text; "" when that failed. Borrowed. */
+/* NUL-terminates (the NUL counts neither in length nor for the limit) and returns the text; "" after a failure.
+ * Borrowed until the next append. */
 const char *buf_string(struct buf *buf);
 
 #endif

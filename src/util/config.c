@@ -32,7 +32,7 @@ struct config {
 struct config_reading {
     struct config *config;
     const char *name;
-    struct buf *warnings;
+    struct buf *warnings; /* or NULL */
 };
 
 /* "a whole number from 1 to 5": what a value of `option` has to be. */
@@ -96,20 +96,31 @@ static bool config_parse_number(const struct config_option *option, struct curso
     return true;
 }
 
-/* Reads `text` into a slot. Leaves it as it was on failure; the words of the failure begin with the value. */
+/* Says what `option` has to be; `instead`, what it was, may be NULL. */
+static int config_refuse(const struct config_option *option, const char *instead, struct error *err)
+{
+    CLEANUP(buf_cleanup) struct buf expected;
+    buf_init(&expected, ERROR_TEXT_MAX_BYTES);
+    config_expectation(option, &expected);
+    return error_set(err, -EINVAL, "must be %s%s%s", buf_string(&expected), instead != NULL ? ", not " : "",
+                     instead != NULL ? instead : "");
+}
+
+/* How much of a wrong value a message shows. */
+static int config_shown_bytes(struct cursor text)
+{
+    return cursor_left(&text) < CONFIG_SHOWN_MAX_BYTES ? (int)cursor_left(&text) : CONFIG_SHOWN_MAX_BYTES;
+}
+
+/* Reads `text` into a slot; leaves it as it was on failure. */
 static int config_slot_set(struct config_slot *slot, const struct config_option *option, struct cursor text,
                            struct error *err)
 {
     size_t length = cursor_left(&text);
     bool is_text = option->kind == CONFIG_TEXT;
     if (is_text ? length > CONFIG_TEXT_MAX_BYTES || memchr(text.at, '\0', length) != NULL
-                : !config_parse_number(option, text, &slot->number)) {
-        CLEANUP(buf_cleanup) struct buf expected;
-        buf_init(&expected, ERROR_TEXT_MAX_BYTES);
-        config_expectation(option, &expected);
-        int shown = length < CONFIG_SHOWN_MAX_BYTES ? (int)length : CONFIG_SHOWN_MAX_BYTES;
-        return error_set(err, -EINVAL, "'%.*s': must be %s", shown, text.at, buf_string(&expected));
-    }
+                : !config_parse_number(option, text, &slot->number))
+        return config_refuse(option, NULL, err);
     if (!is_text)
         return 0;
     char *copy = strndup(text.at, length);
@@ -152,7 +163,16 @@ static enum config_yaml_key config_classify(void *context, const char *key)
 static void config_on_warning(void *context, size_t line, const char *key, const char *words)
 {
     const struct config_reading *reading = context;
-    buf_printf(reading->warnings, "%s:%zu: %s: %s\n", reading->name, line, key, words);
+    if (reading->warnings != NULL)
+        buf_printf(reading->warnings, "%s:%zu: %s: %s\n", reading->name, line, key, words);
+}
+
+static void config_warn_twice(const struct config_reading *reading, const struct config_yaml_value *value,
+                              size_t first_line)
+{
+    if (reading->warnings != NULL)
+        buf_printf(reading->warnings, "%s:%zu: %s: given a second time (first in line %zu), this one counts\n",
+                   reading->name, value->line, value->key, first_line);
 }
 
 /* The file gives key number `key` of an option. */
@@ -162,19 +182,23 @@ static int config_slot_set_from_file(const struct config_reading *reading, size_
     const struct config_option *option = &reading->config->table.options[index];
     struct config_slot *slot = &reading->config->slots[index];
     if (slot->key_lines[key] != 0)
-        buf_printf(reading->warnings, "%s:%zu: %s: given a second time (first in line %zu), this one counts\n",
-                   reading->name, value->line, value->key, slot->key_lines[key]);
+        config_warn_twice(reading, value, slot->key_lines[key]);
     slot->key_lines[key] = value->line;
+    if (value->type != CONFIG_YAML_SCALAR)
+        return config_refuse(option, config_yaml_type_name(value->type), err);
 
     /* A value that another key overrules is read, too: a mistake in it is a mistake all the same. */
     bool is_overruled = slot->source == CONFIG_SOURCE_FILE && slot->key > key;
     struct config_slot unused = {0};
-    int rc = config_slot_set(is_overruled ? &unused : slot, option, cursor_of(value->text, value->length), err);
+    struct cursor text = cursor_of(value->text, value->length);
+    int rc = config_slot_set(is_overruled ? &unused : slot, option, text, err);
     free(unused.text);
-    if (rc != 0 || is_overruled)
-        return rc;
-    slot->source = CONFIG_SOURCE_FILE;
-    slot->key = key;
+    if (rc != 0)
+        return error_wrap(err, rc, "'%.*s'", config_shown_bytes(text), text.at);
+    if (!is_overruled) {
+        slot->source = CONFIG_SOURCE_FILE;
+        slot->key = key;
+    }
     return 0;
 }
 
@@ -189,13 +213,6 @@ static int config_on_value(void *context, const struct config_yaml_value *value,
         for (size_t k = 0; k < CONFIG_KEYS_MAX && option->keys[k] != NULL; k++) {
             if (strcmp(option->keys[k], value->key) != 0)
                 continue;
-            if (value->type != CONFIG_YAML_SCALAR) {
-                CLEANUP(buf_cleanup) struct buf expected;
-                buf_init(&expected, ERROR_TEXT_MAX_BYTES);
-                config_expectation(option, &expected);
-                return error_set(err, -EINVAL, "must be %s, not %s", buf_string(&expected),
-                                 config_yaml_type_name(value->type));
-            }
             int rc = config_slot_set_from_file(reading, i, k, value, err);
             if (rc != 0)
                 return rc;
@@ -222,9 +239,10 @@ static int config_read_environment(struct config *config, char *const *environ_l
         const char *text = option->env != NULL ? config_environment(environ_list, option->env) : NULL;
         if (text == NULL)
             continue;
-        int rc = config_slot_set(&config->slots[i], option, cursor_of(text, strlen(text)), err);
+        struct cursor value = cursor_of(text, strlen(text));
+        int rc = config_slot_set(&config->slots[i], option, value, err);
         if (rc != 0)
-            return error_wrap(err, rc, "%s", option->env);
+            return error_wrap(err, rc, "%s='%.*s'", option->env, config_shown_bytes(value), text);
         config->slots[i].source = CONFIG_SOURCE_ENVIRONMENT;
     }
     return 0;

@@ -61,9 +61,9 @@ struct config; /* the values; opaque */
 /*
  * Reads the file `yaml_path` (NULL: none) and the environment `environ_list` ("NAME=value", NULL-terminated; usually
  * `environ`). An empty environment variable counts as not set, and so does a YAML null. Every value of the file is
- * checked, also one that another wins over. Unknown keys append a line each to `warnings`, and so do keys given twice
- * (the later counts). Returns owned through `*out_config`, freed by config_free().
- * Fails with -EINVAL (a value, the syntax), -E2BIG and other errnos (the file), -ENOMEM.
+ * checked, also one that another wins over. Unknown keys append a line each to `warnings` (which may be NULL), and so
+ * do keys given twice (the later counts) and documents after the first. Returns owned through `*out_config`, freed by
+ * config_free(). Fails with -EINVAL (a value, the syntax), -E2BIG and other errnos (the file), -ENOMEM.
  */
 MUST_CHECK int config_load(const struct config_table *table, const char *yaml_path, char *const *environ_list,
                            struct buf *warnings, struct config **out_config, struct error *err);

@@ -161,6 +161,18 @@ static void config_yaml_document_cleanup(yaml_document_t *document)
     yaml_document_delete(document);
 }
 
+/* A file of several documents is one of which only the first is meant for us; that is said, since it may be a slip. */
+static int config_yaml_look_beyond(const struct config_yaml *yaml, const struct config_yaml_walk *walk,
+                                   yaml_parser_t *parser, struct error *err)
+{
+    CLEANUP(config_yaml_document_cleanup) yaml_document_t document = {0};
+    if (yaml_parser_load(parser, &document) == 0)
+        return config_yaml_syntax_error(yaml, parser, err);
+    if (yaml_document_get_root_node(&document) != NULL)
+        walk->on_warning(walk->context, document.start_mark.line + 1, "---", "only the first document is read");
+    return 0;
+}
+
 int config_yaml_read(const struct config_yaml *yaml, const struct config_yaml_walk *walk, struct error *err)
 {
     CLEANUP(config_yaml_parser_cleanup) yaml_parser_t parser = {0};
@@ -175,11 +187,10 @@ int config_yaml_read(const struct config_yaml *yaml, const struct config_yaml_wa
     if (root == NULL)
         return 0; /* nothing but comments */
     enum config_yaml_type type = config_yaml_type_of(root);
-    if (type == CONFIG_YAML_NULL)
-        return 0;
-    if (type != CONFIG_YAML_MAPPING)
+    if (type != CONFIG_YAML_MAPPING && type != CONFIG_YAML_NULL)
         return error_set(err, -EINVAL, "%s:%zu: the file must be a mapping of keys, not %s", yaml->name,
                          root->start_mark.line + 1, config_yaml_type_name(type));
     const struct config_yaml_reader reader = {.yaml = yaml, .walk = walk, .document = &document};
-    return config_yaml_walk_mapping(&reader, "", root, err);
+    int rc = type == CONFIG_YAML_MAPPING ? config_yaml_walk_mapping(&reader, "", root, err) : 0;
+    return rc != 0 ? rc : config_yaml_look_beyond(yaml, walk, &parser, err);
 }

@@ -19,9 +19,10 @@ struct cursor {
     const char *end;
 };
 
+/* `bytes` are borrowed; NULL with a length of 0 is fine. */
 static inline struct cursor cursor_of(const char *bytes, size_t length)
 {
-    return (struct cursor){.at = bytes, .end = bytes + length};
+    return (struct cursor){.at = bytes, .end = bytes != NULL ? bytes + length : NULL};
 }
 
 static inline size_t cursor_left(const struct cursor *cursor)
@@ -53,7 +54,7 @@ static inline bool cursor_line(struct cursor *cursor, struct cursor *out_line)
     return true;
 }
 
-/* Skips blanks, takes bytes up to the next blank or the end. False when there is none. */
+/* Skips blanks, takes bytes up to the next blank or the end. False when nothing is left. */
 bool cursor_word(struct cursor *cursor, struct cursor *out_word);
 
 /* Skips blanks, takes a decimal number that fits; false, cursor untouched, when there is none. */
@@ -66,7 +67,7 @@ static inline bool cursor_u64(struct cursor *cursor, uint64_t *out_number)
     uint64_t number = 0;
     while (at < cursor->end && (unsigned char)(*at - '0') <= 9) {
         unsigned digit = (unsigned)(*at - '0');
-        if (number > (UINT64_MAX - digit) / 10)
+        if (number >= UINT64_MAX / 10 && (number > UINT64_MAX / 10 || digit > UINT64_MAX % 10))
             return false;
         number = number * 10 + digit;
         at++;
@@ -81,7 +82,10 @@ static inline bool cursor_u64(struct cursor *cursor, uint64_t *out_number)
 /* The same with an optional sign. */
 bool cursor_i64(struct cursor *cursor, int64_t *out_number);
 
-/* A decimal number with optional sign, fraction and exponent, point as separator. Never NaN or infinite. */
+/*
+ * Skips blanks, takes a decimal number with optional sign, fraction and exponent, the point as separator, and rounds it
+ * to the nearest double. False, cursor untouched, when there is none or it is larger than any double.
+ */
 bool cursor_double(struct cursor *cursor, double *out_number);
 
 /* Takes `character` if it is next. */

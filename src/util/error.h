@@ -15,13 +15,16 @@
 
 struct error {
     int code;                        /* the negative errno that was returned, 0 when nothing failed */
-    char text[ERROR_TEXT_MAX_BYTES]; /* whole UTF-8 sentence without a full stop or newline; cut, never overrun */
+    char text[ERROR_TEXT_MAX_BYTES]; /* one printable line of UTF-8 without a full stop; cut, never overrun */
 };
 
-/* Says that something failed: stores `code` and the words, returns `code`. `err` may be NULL. */
+/*
+ * Says that something failed: stores `code` and the words, returns `code`. `err` may be NULL. Control characters become
+ * blanks and bytes that are not UTF-8 '?': texts from outside may go in as they are.
+ */
 int error_set(struct error *err, int code, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* The same from errno: returns -errno, the text ends with ": <its words>". */
+/* The same from errno: returns -errno, the text ends with ": <its words>", for which too long words make room. */
 int error_errno(struct error *err, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* Puts "<words>: " before the text that is there. Returns `code`. */

@@ -9,6 +9,8 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include <sha2.h>
+
 #include "util/cleanup.h"
 
 enum { FILE_READ_STEP_BYTES = 4096, FILE_TEMPORARY_TRIES = 16, FILE_TEMPORARY_STEM_MAX = 180 };
@@ -194,19 +196,29 @@ static bool file_is_plain(char character)
            (character >= '0' && character <= '9') || character == '.' || character == '_' || character == '-';
 }
 
-/* FNV-1a of 64 bits (Fowler, Noll, Vo). */
-static uint64_t file_name_hash(const char *text)
+static const char file_hex[] = "0123456789ABCDEF";
+
+/* "%-" and the hash as hex digits. No escape looks so, thus no uncut name does. */
+enum { FILE_HASH_BYTES = 16, FILE_HASH_TEXT_BYTES = 2 + 2 * FILE_HASH_BYTES };
+
+/* The first half of SHA-256: long enough that nobody finds two texts with the same, on purpose or not. */
+static void file_write_hash(const char *text, char out_name[FILE_HASH_TEXT_BYTES])
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return hash;
+    SHA2_CTX hash;
+    uint8_t digest[SHA256_DIGEST_LENGTH];
+    SHA256Init(&hash);
+    SHA256Update(&hash, (const uint8_t *)text, strlen(text));
+    SHA256Final(digest, &hash);
+    out_name[0] = '%';
+    out_name[1] = '-';
+    for (size_t i = 0; i < FILE_HASH_BYTES; i++) {
+        out_name[2 + 2 * i] = file_hex[digest[i] >> 4];
+        out_name[3 + 2 * i] = file_hex[digest[i] & 15];
+    }
 }
 
 void file_safe_name(const char *text, struct buf *out)
 {
-    static const char hex[] = "0123456789ABCDEF";
-    enum { HASH_BYTES = 2 + 16 }; /* "%-" and the hash: no escape looks so, thus no uncut name does */
     char name[FILE_NAME_MAX_BYTES];
     size_t length = 0;
     size_t cut = 0; /* where the name ends if it has to make room for the hash */
@@ -214,18 +226,18 @@ void file_safe_name(const char *text, struct buf *out)
         bool is_plain = file_is_plain(*at) && !(at == text && *at == '.');
         size_t bytes = is_plain ? 1 : 3;
         if (length + bytes > sizeof name) {
-            buf_bytes(out, name, cut);
-            buf_printf(out, "%%-%016llx", (unsigned long long)file_name_hash(text));
-            return;
+            file_write_hash(text, name + cut);
+            length = cut + FILE_HASH_TEXT_BYTES;
+            break;
         }
         unsigned char byte = (unsigned char)*at;
         name[length] = is_plain ? *at : '%';
         if (!is_plain) {
-            name[length + 1] = hex[byte >> 4];
-            name[length + 2] = hex[byte & 15];
+            name[length + 1] = file_hex[byte >> 4];
+            name[length + 2] = file_hex[byte & 15];
         }
         length += bytes;
-        if (length <= sizeof name - HASH_BYTES)
+        if (length <= sizeof name - FILE_HASH_TEXT_BYTES)
             cut = length;
     }
     if (length == 0)

@@ -39,8 +39,7 @@ MUST_CHECK int file_make_directories(const char *path, mode_t mode, struct error
 /*
  * A file name from text that nobody vouches for: bytes other than letters, digits, '.', '_', '-' become %XX, a leading
  * dot too, and what is longer than FILE_NAME_MAX_BYTES is cut and ends in "%-" and a hash of the whole; "" becomes "%".
- * Different texts give different names (cut ones unless their 64-bit hashes meet, which can be done on purpose); a
- * name is never "", "." or "..".
+ * Different texts give different names; a name is never "", "." or "..".
  */
 #define FILE_NAME_MAX_BYTES 200
 void file_safe_name(const char *text, struct buf *out);
