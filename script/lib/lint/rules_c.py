@@ -115,7 +115,10 @@ def function_length(tree):
             yield tag["path"], tag["line"], f"{tag['name']}() has {lines} lines; at most {FUNCTION_LINES_MAX}"
 
 
-_BRACE = re.compile(r"(?P<control>(?:\)|\belse|\bdo|;|\{|\}|:)\s*)?(?P<brace>[{}])")
+def is_block(text, brace):
+    """True when the brace at this place opens a block, false for a list of values."""
+    before = text[:brace].rstrip()
+    return before == "" or before[-1] in ");{}:" or re.search(r"\b(else|do)$", before) is not None
 
 
 def nesting(tree):
@@ -123,18 +126,17 @@ def nesting(tree):
     for tag in tags(tree, tree.c_files(), "f"):
         lines = tree.code(tag["path"]).split("\n")[tag["line"] - 1 : tag.get("end", tag["line"])]
         text = "\n".join(lines)
-        depths = []  # of the open braces: True for a block, False for a list of values
-        at = 0
-        while match := _BRACE.search(text, at):
-            at = match.end()
-            if match["brace"] == "}":
-                if depths:
-                    depths.pop()
+        blocks = []  # of the open braces: True for a block, False for a list of values
+        for match in re.finditer(r"[{}]", text):
+            if match.group(0) == "}":
+                blocks = blocks[:-1]
                 continue
-            depths.append(match["control"] is not None and not (depths and not depths[-1]))
-            if sum(depths) - 1 > NESTING_MAX:
-                line = tag["line"] + text.count("\n", 0, match.start("brace"))
-                yield tag["path"], line, f"{tag['name']}() is nested {sum(depths) - 1} deep; at most {NESTING_MAX}"
+            is_in_list = blocks and not blocks[-1]
+            blocks.append(is_block(text, match.start()) and not is_in_list)
+            depth = sum(blocks) - 1
+            if depth > NESTING_MAX:
+                line = tag["line"] + text.count("\n", 0, match.start())
+                yield tag["path"], line, f"{tag['name']}() is nested {depth} deep; at most {NESTING_MAX}"
                 break
 
 
