@@ -7,10 +7,10 @@
 
 #include "util/utf8.h"
 
-/* Kept of the words in front when they and the reason don't fit together: enough for what, and the start of where. */
-enum { ERROR_WORDS_KEPT_BYTES = ERROR_TEXT_MAX_BYTES / 4 };
-
 static const char error_gap[] = "...";
+
+/* Kept of the words in front, however long the reason is: enough for what failed, and the start of where. */
+enum { ERROR_HEAD_MIN_BYTES = ERROR_TEXT_MAX_BYTES / 4, ERROR_GAP_BYTES = sizeof error_gap - 1 };
 
 static void error_clean(struct error *err)
 {
@@ -19,22 +19,28 @@ static void error_clean(struct error *err)
 }
 
 /*
- * Appends ": <reason>" to the words in `err`. When both are too long together, the words are cut first, then the
- * reason: a long path must not push out why it failed.
+ * Appends ": <reason>" to the words in `err`. When that is too long together, it is cut in the middle: a long path must
+ * not push out why it failed, which stands at the end.
  */
 static void error_add_reason(struct error *err, const char *reason)
 {
-    size_t words_length = strlen(err->text);
-    size_t needed = strlen(": ") + strlen(reason) + 1;
-    if (words_length + needed > sizeof err->text && words_length > ERROR_WORDS_KEPT_BYTES) {
-        size_t room = needed < sizeof err->text ? sizeof err->text - needed : 0;
-        room = room > strlen(error_gap) ? room - strlen(error_gap) : 0;
-        words_length = room > ERROR_WORDS_KEPT_BYTES ? room : ERROR_WORDS_KEPT_BYTES;
-        words_length = utf8_clean_line(err->text, words_length); /* the cut may have split a character */
-        memcpy(err->text + words_length, error_gap, sizeof error_gap);
-        words_length += strlen(error_gap);
+    error_clean(err); /* first, so that a cut within a character is the only thing that can break one */
+    char whole[2 * ERROR_TEXT_MAX_BYTES + 2];
+    size_t head = strlen(err->text);
+    size_t length = (size_t)snprintf(whole, sizeof whole, "%s: %s", err->text, reason);
+    size_t room = sizeof err->text - 1;
+    if (length > room) {
+        size_t tail = length - head;
+        if (tail > room - ERROR_GAP_BYTES - ERROR_HEAD_MIN_BYTES)
+            tail = room - ERROR_GAP_BYTES - ERROR_HEAD_MIN_BYTES;
+        head = utf8_clean_line(whole, room - ERROR_GAP_BYTES - tail);
+        const char *tail_start = whole + length - tail;
+        while (((unsigned char)*tail_start & 0xc0) == 0x80)
+            tail_start++; /* the rest of a character that is cut away */
+        (void)snprintf(err->text, sizeof err->text, "%.*s%s%s", (int)head, whole, error_gap, tail_start);
+    } else {
+        memcpy(err->text, whole, length + 1);
     }
-    (void)snprintf(err->text + words_length, sizeof err->text - words_length, ": %s", reason);
     error_clean(err);
 }
 
