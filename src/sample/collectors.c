@@ -2,8 +2,14 @@
 #include "sample/collector.h"
 
 #include "sample/cpu.h"
+#include "sample/disk.h"
+#include "sample/load.h"
+#include "sample/memory.h"
+#include "sample/network.h"
+#include "sample/pressure.h"
+#include "sample/vm.h"
 
 const struct collector_ops *const collectors[] = {
-    &cpu_collector,
-    NULL,
+    &cpu_collector, &memory_collector, &load_collector,    &pressure_collector,
+    &vm_collector,  &disk_collector,   &network_collector, NULL,
 };

@@ -40,7 +40,7 @@ static bool cpu_take_name(struct cursor *line, struct cursor *out_name)
     return cursor_is_empty(&number) || (cursor_u64(&number, &cpu) && cursor_is_empty(&number));
 }
 
-/* One line; true when it gave its row values. */
+/* One line; false when it makes no sense. */
 static bool cpu_parse_line(struct cursor line, size_t numbers_min, struct sample_table *table)
 {
     struct cursor name;
@@ -52,7 +52,7 @@ static bool cpu_parse_line(struct cursor line, size_t numbers_min, struct sample
     struct sample_row *row =
         sample_table_row(table, name.at, cursor_left(&name)); /* a bad line's row keeps its totals */
     if (row == NULL || !is_good)
-        return false;
+        return row == NULL;
     for (size_t i = 0; i < count; i++)
         sample_row_count(row, i, numbers[i]);
     return true;
