@@ -42,18 +42,30 @@ static int file_mend(struct pfw_file *file, struct error *err)
     return 0;
 }
 
+/* Goes on behind what somebody else made of the file; its last line may lack a newline. */
+static int file_adopt(struct pfw_file *file, uint64_t size, struct error *err)
+{
+    if (!file->is_compressed && size > 0) {
+        if (pwrite(file->fd, "\n", 1, (off_t)size) != 1)
+            return error_errno(err, "writing");
+        size++;
+    }
+    file->size = size;
+    file->is_torn = false;
+    return 0;
+}
+
 /* Where to write. Somebody else may have cut the file or appended to it: nothing of his is overwritten, no hole made.
  */
 static int file_find_end(struct pfw_file *file, struct error *err)
 {
-    if (file->is_torn)
-        return file_mend(file, err);
     struct statx state;
     int rc = file_ask(file->fd, &state, err);
     if (rc < 0)
         return rc;
-    file->size = state.stx_size;
-    return 0;
+    if (file->is_torn && state.stx_size >= file->size)
+        return file_mend(file, err);
+    return state.stx_size != file->size ? file_adopt(file, state.stx_size, err) : 0;
 }
 
 /* Writes the batch; what isn't whole is cut off again. */
@@ -106,7 +118,9 @@ int pfw_file_new(int fd, bool is_compressed, struct pfw_file **out_file, struct 
     int flags = fcntl(fd, F_GETFL);
     if (flags < 0 || ((flags & O_APPEND) != 0 && fcntl(fd, F_SETFL, flags & ~O_APPEND) < 0))
         return error_errno(err, "looking at the trace's descriptor");
-    file->size = state.stx_size;
+    rc = file_find_end(file, err);
+    if (rc < 0)
+        return rc;
     *out_file = TAKE(file);
     return 0;
 }

@@ -35,8 +35,20 @@ enum {
     /* What a member costs before its first repetition: Huffman codes and the first line. */
     DEFLATE_FIXED_BYTES = 200,
 
-    PAGES_LEVEL = 6,
+    /*
+     * Levels of libdeflate: what has gathered in an interval gets the finer one, which is a fifth smaller; a burst, or
+     * the ticks of a node with thousands of CPUs, the one that costs a third of the time (docs/architecture).
+     */
+    PAGES_FINE_LEVEL = 8,
+    PAGES_FAST_LEVEL = 6,
+    PAGES_FINE_MAX_BYTES = 512 * 1024,
 };
+
+/* A guess for the first member; the second knows better. */
+#define PAGES_RATIO_FIRST 0.12
+/* Lines that would need this much of the room are tried at once; else a little less than what should fit is. */
+#define PAGES_WHOLE_RATIO   1.25
+#define PAGES_CAUTION_RATIO 0.97
 
 /* How much is whole up to the last piece that ends in a page. */
 struct pages_mark {
@@ -45,7 +57,9 @@ struct pages_mark {
 };
 
 struct pfw_pages {
-    struct libdeflate_compressor *compressor; /* NULL: plain lines */
+    struct libdeflate_compressor *fine;       /* NULL: plain lines */
+    struct libdeflate_compressor *fast;       /* NULL until there is a burst */
+    struct libdeflate_compressor *compressor; /* for the lines at hand: one of these */
     double ratio;                             /* deflated bytes, without the fixed part, per byte of lines */
 
     /*
@@ -180,13 +194,20 @@ static int pages_lay_large_member(struct pfw_pages *pages, const char *lines, si
     return 0;
 }
 
+/* Remembers for the next guess how well lines deflate; a short rest, all by itself, says little about that. */
+static void member_learn(struct pfw_pages *pages, size_t length, size_t deflated)
+{
+    size_t variable = deflated > 2 * DEFLATE_FIXED_BYTES ? deflated - DEFLATE_FIXED_BYTES : deflated / 2;
+    pages->ratio = (double)variable / (double)length;
+}
+
 /* How much of the lines, deflated, will probably fill `room`. */
 static size_t member_guess(const struct pfw_pages *pages, const char *lines, size_t left, size_t room)
 {
     double good = room > DEFLATE_FIXED_BYTES ? (double)(room - DEFLATE_FIXED_BYTES) / pages->ratio : 0;
-    if ((double)left <= good * 1.25)
+    if ((double)left <= good * PAGES_WHOLE_RATIO)
         return left; /* worth a try: a whole flush in one member */
-    return pages_cut(lines, (size_t)(good * 0.97));
+    return pages_cut(lines, (size_t)(good * PAGES_CAUTION_RATIO));
 }
 
 /* Lays one member, or fills up the page; -EAGAIN when the batch must be written first. */
@@ -210,14 +231,14 @@ static int pages_lay_member(struct pfw_pages *pages, const char *lines, size_t l
             length = first;
         size_t deflated = member_deflate(pages, lines, length, data_room);
         if (deflated > 0) {
-            size_t variable = deflated > 2 * DEFLATE_FIXED_BYTES ? deflated - DEFLATE_FIXED_BYTES : deflated / 2;
-            pages->ratio = (double)variable / (double)length;
+            if (length < left || deflated > PFW_PAGE_BYTES / 2)
+                member_learn(pages, length, deflated);
             member_finish(pages, lines, length, deflated, length < left);
             return 0;
         }
         if (length == first)
             break;
-        length = pages_cut(lines, length - length / 5);
+        length = pages_cut(lines, length - length / 8 - 1);
     }
     if (room < PFW_PAGE_BYTES) {
         member_put_empty(pages, room);
@@ -266,14 +287,14 @@ struct pfw_pages *pfw_pages_new(bool is_compressed)
     struct pfw_pages *pages = calloc(1, sizeof *pages);
     if (pages == NULL)
         return NULL;
-    pages->ratio = 0.12;
+    pages->ratio = PAGES_RATIO_FIRST;
     pages->memory =
         mmap(NULL, PAGES_BATCH_BYTES + 2 * PFW_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages->memory == MAP_FAILED)
         pages->memory = NULL;
     if (is_compressed)
-        pages->compressor = libdeflate_alloc_compressor(PAGES_LEVEL);
-    if (pages->memory == NULL || (is_compressed && pages->compressor == NULL)) {
+        pages->fine = libdeflate_alloc_compressor(PAGES_FINE_LEVEL);
+    if (pages->memory == NULL || (is_compressed && pages->fine == NULL)) {
         pfw_pages_free(pages);
         return NULL;
     }
@@ -284,11 +305,22 @@ void pfw_pages_free(struct pfw_pages *pages)
 {
     if (pages == NULL)
         return;
-    libdeflate_free_compressor(pages->compressor);
+    libdeflate_free_compressor(pages->fine);
+    libdeflate_free_compressor(pages->fast);
     if (pages->memory != NULL)
         (void)munmap(pages->memory, PAGES_BATCH_BYTES + 2 * PFW_PAGE_BYTES); /* of our own mapping: can't fail */
     free(pages->large);
     free(pages);
+}
+
+/* For lines of `length` bytes; without memory for the fast one the fine one serves, too. */
+static struct libdeflate_compressor *pages_choose(struct pfw_pages *pages, size_t length)
+{
+    if (pages->fine == NULL || length <= PAGES_FINE_MAX_BYTES)
+        return pages->fine;
+    if (pages->fast == NULL)
+        pages->fast = libdeflate_alloc_compressor(PAGES_FAST_LEVEL);
+    return pages->fast != NULL ? pages->fast : pages->fine;
 }
 
 int pfw_pages_lay(struct pfw_pages *pages, uint64_t offset, const char *lines, size_t length,
@@ -296,6 +328,7 @@ int pfw_pages_lay(struct pfw_pages *pages, uint64_t offset, const char *lines, s
 {
     free(pages->large);
     pages->large = NULL;
+    pages->compressor = pages_choose(pages, length);
     pages->bytes = pages->memory + offset % PFW_PAGE_BYTES;
     pages->batch = (struct pfw_batch){.offset = offset};
     pages->lines = 0;
