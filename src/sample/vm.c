@@ -7,27 +7,31 @@
 #include "sample/proctable.h"
 #include "util/cursor.h"
 
-/* In the kernel's order, so that each is found where it is looked for first. */
-static const struct sample_column vm_columns[] = {
-    {"numa_miss", "pages", "allocated on another node than wanted", SAMPLE_COUNTER},
-    {"workingset_refault_anon", "pages", "anonymous pages read again soon after they were evicted", SAMPLE_COUNTER},
-    {"workingset_refault_file", "pages", "file pages read again soon after they were evicted", SAMPLE_COUNTER},
-    {"pgpgin", "kB", "read from disks", SAMPLE_COUNTER},
-    {"pgpgout", "kB", "written to disks", SAMPLE_COUNTER},
-    {"pswpin", "pages", "read from swap", SAMPLE_COUNTER},
-    {"pswpout", "pages", "written to swap", SAMPLE_COUNTER},
-    {"pgfault", "", "page faults of all kinds", SAMPLE_COUNTER},
-    {"pgmajfault", "", "page faults that waited for a disk", SAMPLE_COUNTER},
-    {"pgsteal_kswapd", "pages", "reclaimed in the background", SAMPLE_COUNTER},
-    {"pgsteal_direct", "pages", "reclaimed by tasks that had to wait for it", SAMPLE_COUNTER},
-    {"pgscan_kswapd", "pages", "looked at for reclaim in the background", SAMPLE_COUNTER},
-    {"pgscan_direct", "pages", "looked at for reclaim by tasks that had to wait for it", SAMPLE_COUNTER},
-    {"oom_kill", "", "processes killed for want of memory", SAMPLE_COUNTER},
-    {"numa_pages_migrated", "pages", "moved to the node that uses them", SAMPLE_COUNTER},
-    {"compact_stall", "", "tasks that waited for memory to be compacted", SAMPLE_COUNTER},
-    {"thp_fault_alloc", "", "huge pages given at a fault", SAMPLE_COUNTER},
-    {"thp_fault_fallback", "", "small pages given since there was no huge one", SAMPLE_COUNTER},
-};
+/* Name, unit, help; in the kernel's order, so that each is found where it is looked for first. */
+#define VM_COUNTERS(COUNTER)                                                                                           \
+    COUNTER(numa_miss, "pages", "allocated on another node than wanted")                                               \
+    COUNTER(workingset_refault_anon, "pages", "anonymous pages read again soon after they were evicted")               \
+    COUNTER(workingset_refault_file, "pages", "file pages read again soon after they were evicted")                    \
+    COUNTER(pgpgin, "kB", "read from disks")                                                                           \
+    COUNTER(pgpgout, "kB", "written to disks")                                                                         \
+    COUNTER(pswpin, "pages", "read from swap")                                                                         \
+    COUNTER(pswpout, "pages", "written to swap")                                                                       \
+    COUNTER(pgfault, "", "page faults of all kinds")                                                                   \
+    COUNTER(pgmajfault, "", "page faults that waited for a disk")                                                      \
+    COUNTER(pgsteal_kswapd, "pages", "reclaimed in the background")                                                    \
+    COUNTER(pgsteal_direct, "pages", "reclaimed by tasks that had to wait for it")                                     \
+    COUNTER(pgscan_kswapd, "pages", "looked at for reclaim in the background")                                         \
+    COUNTER(pgscan_direct, "pages", "looked at for reclaim by tasks that had to wait for it")                          \
+    COUNTER(oom_kill, "", "processes killed for want of memory")                                                       \
+    COUNTER(numa_pages_migrated, "pages", "moved to the node that uses them")                                          \
+    COUNTER(compact_stall, "", "tasks that waited for memory to be compacted")                                         \
+    COUNTER(thp_fault_alloc, "", "huge pages given at a fault")                                                        \
+    COUNTER(thp_fault_fallback, "", "small pages given since there was no huge one")
+
+#define VM_COLUMN(name, unit, help) {#name, unit, help, SAMPLE_COUNTER},
+#define VM_LENGTH(name, unit, help) sizeof #name - 1,
+static const struct sample_column vm_columns[] = {VM_COUNTERS(VM_COLUMN)};
+static const size_t vm_name_lengths[] = {VM_COUNTERS(VM_LENGTH)};
 
 enum { VM_COLUMNS = ARRAY_LENGTH(vm_columns) };
 
@@ -36,13 +40,19 @@ int vm_table_init(struct sample_table *table, struct error *err)
     return sample_table_init(table, vm_columns, VM_COLUMNS, 1, err);
 }
 
+static bool vm_is(size_t column, const struct cursor *name)
+{
+    size_t length = cursor_left(name);
+    return vm_name_lengths[column] == length && memcmp(vm_columns[column].name, name->at, length) == 0;
+}
+
 /* The column of `name`, VM_COLUMNS when it is none of ours. `expected` is where the last one lets us look first. */
 static size_t vm_find(const struct cursor *name, size_t expected)
 {
-    if (expected < VM_COLUMNS && cursor_equals(name, vm_columns[expected].name))
+    if (expected < VM_COLUMNS && vm_is(expected, name))
         return expected;
     size_t i = 0;
-    while (i < VM_COLUMNS && !cursor_equals(name, vm_columns[i].name))
+    while (i < VM_COLUMNS && !vm_is(i, name))
         i++;
     return i;
 }
