@@ -66,8 +66,8 @@ function(cicada_link_packages target)
   endforeach()
 endfunction()
 
-# cicada_optional(cmocka PACKAGE cmocka DEBIAN libcmocka-dev COSTS "the unit tests") sets CICADA_HAS_CMOCKA when the
-# package is there and CICADA_WITH_CMOCKA isn't OFF. What is missing is told at the end of the configuration.
+# cicada_optional(cmocka PACKAGE cmocka DEBIAN libcmocka-dev COSTS "the unit tests") sets CICADA_HAS_CMOCKA, and
+# makes PkgConfig::OPTIONAL_CMOCKA, when the package is there and CICADA_WITH_CMOCKA isn't OFF. What is missing is told at the end of the configuration.
 function(cicada_optional name)
   cmake_parse_arguments(arg "" "PACKAGE;DEBIAN;COSTS" "" ${ARGN})
   string(TOUPPER "${name}" upper)
@@ -75,7 +75,7 @@ function(cicada_optional name)
   set(has OFF)
   set(cause "switched off by CICADA_WITH_${upper}=OFF")
   if(CICADA_WITH_${upper})
-    pkg_check_modules(OPTIONAL_${upper} QUIET ${arg_PACKAGE})
+    pkg_check_modules(OPTIONAL_${upper} QUIET IMPORTED_TARGET GLOBAL ${arg_PACKAGE})
     set(has ${OPTIONAL_${upper}_FOUND})
     set(cause "not found; Debian's package is ${arg_DEBIAN}")
   endif()

@@ -35,7 +35,7 @@ CASES = [
     ("file-length", "src/util/a.c", SPDX + "\n" * 1000, 1001, SPDX + "\n" * 999),
     ("artefacts", "src/util/a.bin", b"\x7fELF\x02\x01", 1, b"ELF"),
     ("artefacts", "src/util/a.pyc", b"x", 1, None),
-    ("artefacts", "tests/data/huge", b"x" * ((1 << 20) + 1), 1, b"x" * (1 << 20)),
+    ("artefacts", "tests/recorded/huge", b"x" * ((1 << 20) + 1), 1, b"x" * (1 << 20)),
     ("machine-paths", "docs/a.md", "see /ho" + "me/somebody/x\n", 1, "see /home, or $HOME/x, or ${root}/home/x\n"),
     ("machine-paths", "docs/a.md", "a\nsee .." + "/shared/x\n", 2, "a\nsee docs/../shared/x\n"),
     ("links", "docs/a.md", "[b](b.md)\n", 1, "[a](a.md), [b](https://example.org/b.md), `[c](c.md)`\n"),

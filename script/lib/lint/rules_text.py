@@ -13,11 +13,11 @@ FILE_LINES_MAX = 1000
 FILE_BYTES_MAX = 1 << 20
 LEFT_OVER = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")) + r")\b")
 # Recorded and made-up input may look like anything.
-DATA_FOLDERS = ("tests/data/", "tests/fuzz/corpus/")
+DATA_FOLDERS = ("tests/recorded/", "tests/fuzz/corpus/")
 
 
 def is_data(path):
-    return path.startswith(DATA_FOLDERS)
+    return path.startswith(DATA_FOLDERS) and not path.endswith(".py")
 
 
 def source_files(tree):
