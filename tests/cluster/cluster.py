@@ -4,6 +4,7 @@
 Wraps tools/minicluster, minislurm and minissh. Whatever a test starts on a host ends with the host.
 """
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -121,6 +122,16 @@ class Slurm(Cluster):
         n = len(self.hosts)
         said = self.run("salloc", "--no-shell", "-N", n, "-n", n).ok().text
         return said.split("Granted job allocation ")[1].split()[0]
+
+    def batch(self, *words, **variables):
+        """Submits a batch job for one task a node. Returns its number."""
+        n = len(self.hosts)
+        return self.run("sbatch", "--parsable", "-N", n, "-n", n, *words, **variables).ok().text.strip()
+
+    def exit_status(self, job, timeout_s=60):
+        """Waits for the end of a batch job and returns the exit status of its script. (sbatch -W asks every 10 s only.)"""
+        wait_until(lambda: self.is_over(job), f"the end of job {job}", timeout_s)
+        return int(re.search(r"ExitCode=(\d+):", self.run("scontrol", "show", "job", job).ok().text)[1])
 
     def cancel(self, *words):
         self.run("scancel", *words).ok()

@@ -20,9 +20,21 @@ def traces(prefix, host="*"):
     return sorted(paths, key=lambda path: (path.name.count("."), path.name))
 
 
+def one_per_host(prefix, hosts):
+    return [prefix.with_name(f"{prefix.name}_{host}.pfw.gz") for host in hosts]
+
+
 def wait_for_ticks(paths, ticks=5):
+    """Each of the traces exists and holds so many instants."""
     for path in paths:
-        wait_until(lambda path=path: tracereader.ticks_so_far(path) >= ticks, f"{ticks} ticks in {path}")
+        wait_until(lambda path=path: len(tracereader.Trace(path, tracereader.events_so_far(path)).stamps) >= ticks,
+                   f"{ticks} ticks in {path}")
+
+
+def wait_for_ends(paths):
+    """The services of the traces have said their last word."""
+    for path in paths:
+        wait_until(lambda path=path: tracereader.Trace(path, tracereader.events_so_far(path)).is_ended, f"the end of {path}")
 
 
 def load_valid(path):
@@ -34,8 +46,8 @@ def load_valid(path):
 
 def load_one_per_host(prefix, hosts, is_ended=True):
     """One valid trace for each host, named and stamped with it. Returns them by host."""
-    paths = traces(prefix)
-    assert [p.name for p in paths] == [f"{prefix.name}_{host}.pfw.gz" for host in hosts]
+    paths = one_per_host(prefix, hosts)
+    assert traces(prefix) == paths
     loaded = {path.name[len(prefix.name) + 1:].split(".")[0]: load_valid(path) for path in paths}
     assert {host: t.host() for host, t in loaded.items()} == {host: host for host in hosts}
     if is_ended:

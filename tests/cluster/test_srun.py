@@ -17,7 +17,7 @@ def running_service(slurm, job, variables, *srun_options):
 
 
 def wait_for_traces(slurm, prefix, ticks=5):
-    service.wait_for_ticks([prefix.with_name(f"{prefix.name}_{host}.pfw.gz") for host in slurm.hosts], ticks)
+    service.wait_for_ticks(service.one_per_host(prefix, slurm.hosts), ticks)
 
 
 def test_scripts_inside_an_allocation_leave_a_trace_a_node(slurm, prefix, variables):
@@ -79,13 +79,13 @@ def test_cancelled_allocation_leaves_ended_traces(slurm, prefix, variables):
 
 
 def test_end_of_a_batch_script_ends_its_background_step_in_order(slurm, prefix, variables):
-    """The recipe of the docs: the service in the background, the application beside it."""
+    """Slurm sends the step SIGTERM and waits."""
     script = prefix.parent / "job.sh"
     script.write_text(f"""#!/bin/sh
 srun --overlap -N4 -n4 {variables['SERVICE_BIN']} run &
 srun --overlap -N4 -n4 sh -c '{service.APP}'
 """)
-    slurm.run("sbatch", "-W", "-N4", "-n4", f"--output={prefix.parent}/out", script, **variables)
+    slurm.exit_status(slurm.batch(f"--output={prefix.parent}/out", script, **variables))
     traces = service.load_one_per_host(prefix, slurm.hosts)
     assert all(trace.longest_gap_ms() < 1000 for trace in traces.values())
 
@@ -121,7 +121,7 @@ def test_dead_node_leaves_a_valid_trace_and_the_others_go_on(slurm, prefix, vari
 
 def wait_for_traces_after(slurm, prefix, hosts):
     """The services of those hosts go on writing."""
-    paths = [prefix.with_name(f"{prefix.name}_{host}.pfw.gz") for host in hosts]
+    paths = service.one_per_host(prefix, hosts)
     sizes = {path: path.stat().st_size for path in paths}
     for path in paths:
         wait_until(lambda path=path: path.stat().st_size > sizes[path], f"{path} grows")

@@ -32,12 +32,12 @@ class Trace:
         return self.stamps[0] <= from_us + slack_us and self.stamps[-1] >= to_us - slack_us
 
 
-def ticks_so_far(path):
-    """How many instants the live trace has; 0 when there is no file yet. Reads what whole members there are."""
+def events_so_far(path):
+    """Events of a trace that may still be written; none when there is no file yet. Reads what whole members there are."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        return 0
+        return []
     lines = []
     while data:
         member = zlib.decompressobj(zlib.MAX_WBITS | 16)
@@ -46,8 +46,7 @@ def ticks_so_far(path):
         except zlib.error:
             break
         data = member.unused_data
-    events = [json.loads(line) for line in lines if line.endswith(b"}")]
-    return len({e["ts"] for e in events if e["ph"] == COUNTER})
+    return [json.loads(line) for line in lines if line.endswith(b"}")]
 
 
 def load(path):
