@@ -3,6 +3,7 @@
 
 #include "sample/cpu.h"
 #include "sample/disk.h"
+#include "sample/filesystem.h"
 #include "sample/load.h"
 #include "sample/memory.h"
 #include "sample/network.h"
@@ -10,6 +11,7 @@
 #include "sample/vm.h"
 
 const struct collector_ops *const collectors[] = {
-    &cpu_collector, &memory_collector, &load_collector,    &pressure_collector,
-    &vm_collector,  &disk_collector,   &network_collector, NULL,
+    &cpu_collector,        &memory_collector,  &load_collector,
+    &pressure_collector,   &vm_collector,      &disk_collector,
+    &filesystem_collector, &network_collector, NULL,
 };

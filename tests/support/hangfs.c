@@ -8,7 +8,8 @@
  * answer. SIGUSR1: statfs() hangs from now on. SIGUSR2: it answers, also those that hang. SIGTERM: unmounts and ends;
  * what hangs then fails. A caller that hangs is in the uninterruptible state: SIGKILL doesn't end it.
  *
- * Its numbers: 1,000 blocks of 4,096 bytes, 600 of them free, 500 available; 100 files, 40 free.
+ * Its numbers: 1,000 blocks of 4,096 bytes, 600 of them free, 500 available; 1,000,000 files, of which as many are in
+ * use as statfs() has been answered, so that one can see whether it is still being asked.
  */
 #define FUSE_USE_VERSION 31
 #include <fuse_lowlevel.h>
@@ -27,6 +28,7 @@ enum { HANGFS_HELD_MAX = 256 };
 
 struct hangfs {
     bool is_hanging;
+    unsigned answered; /* how many statfs() */
     size_t held_count;
     fuse_req_t held[HANGFS_HELD_MAX];
 };
@@ -45,16 +47,17 @@ static void hangfs_say(const char *word)
     (void)fflush(stdout); /* whoever listens has gone when it fails, and ends us next */
 }
 
-static void hangfs_answer(fuse_req_t request)
+static void hangfs_answer(struct hangfs *fs, fuse_req_t request)
 {
+    fs->answered++;
     struct statvfs numbers = {
         .f_bsize = 4096,
         .f_frsize = 4096,
         .f_blocks = 1000,
         .f_bfree = 600,
         .f_bavail = 500,
-        .f_files = 100,
-        .f_ffree = 40,
+        .f_files = 1000000,
+        .f_ffree = 1000000 - fs->answered,
         .f_namemax = 255,
     };
     (void)fuse_reply_statfs(request, &numbers); /* fails when the caller is gone */
@@ -65,7 +68,7 @@ static void hangfs_statfs(fuse_req_t request, fuse_ino_t inode)
     (void)inode;
     struct hangfs *fs = fuse_req_userdata(request);
     if (!fs->is_hanging || fs->held_count == HANGFS_HELD_MAX) {
-        hangfs_answer(request);
+        hangfs_answer(fs, request);
         return;
     }
     fs->held[fs->held_count++] = request;
@@ -93,7 +96,7 @@ static bool hangfs_obey(struct hangfs *fs, int number)
     fs->is_hanging = number == SIGUSR1;
     if (number == SIGUSR2) {
         for (size_t i = 0; i < fs->held_count; i++)
-            hangfs_answer(fs->held[i]);
+            hangfs_answer(fs, fs->held[i]);
         fs->held_count = 0;
     }
     return number == SIGUSR1 || number == SIGUSR2;
