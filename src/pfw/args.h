@@ -2,8 +2,8 @@
 /*
  * args: the arguments of one event after another, each key once.
  *
- * Where a key is written twice, the last value counts, as in other JSON readers. The memory is kept from line to line.
- * Values are slices of the line, keys too unless they hold escapes. One thread.
+ * Where a key is written twice, the last value counts, as in other JSON readers. Keys get numbers that stay the same
+ * from event to event, so that whoever counts by key needs no text. Values are slices of the line. One thread.
  */
 #ifndef PFW_ARGS_H
 #define PFW_ARGS_H
@@ -12,24 +12,27 @@
 #include <stdint.h>
 
 #include "pfw/line.h"
+#include "pfw/names.h"
 
-/* A line of the largest length that a reader gives holds fewer than this. */
-#define PFW_ARGS_MAX (16u << 20)
+/* Different keys in a whole trace. */
+#define PFW_ARGS_KEYS_MAX       (1u << 20)
+#define PFW_ARGS_KEYS_MAX_BYTES (64u << 20)
 
 struct pfw_arg {
-    struct cursor key; /* unescaped */
+    uint32_t key; /* pfw_names_text(&args->keys, key) */
     struct pfw_json value;
-    uint32_t slot; /* of the hash table below */
 };
 
 struct pfw_args {
-    struct pfw_arg *list; /* in the order in which keys first appear */
+    struct pfw_arg *list; /* in the order in which keys first appear in the event */
     size_t count;
     size_t duplicates; /* members that a later one replaced */
+    struct pfw_names keys;
 
-    size_t capacity;
-    uint32_t *slots; /* open hash table of indices into list plus 1, twice as large as the list may get */
-    struct buf unescaped;
+    /* the rest is args.c's */
+    uint64_t events;
+    size_t capacity; /* of `list` and of `places` */
+    struct pfw_args_place *places;
 };
 
 void pfw_args_init(struct pfw_args *args);
@@ -40,7 +43,7 @@ static inline void pfw_args_cleanup(struct pfw_args *args)
     pfw_args_fini(args);
 }
 
-/* Takes the arguments of `line`, whose text must live as long as they are used. -ENOMEM, -E2BIG. */
+/* Takes the arguments of `line`, whose text must live as long as they are used. -ENOMEM, -ENOSPC (see the limits). */
 MUST_CHECK int pfw_args_read(struct pfw_args *args, const struct pfw_line *line, struct error *err);
 
 #endif

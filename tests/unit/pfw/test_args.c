@@ -17,6 +17,12 @@ static void parse_ok(const char *text, struct pfw_line *out_line)
         fail_msg("%s: %s", text, err.text);
 }
 
+static bool is_key(const struct pfw_args *args, size_t index, const char *text)
+{
+    struct cursor key = pfw_names_text(&args->keys, args->list[index].key);
+    return cursor_equals(&key, text);
+}
+
 static void arguments_are_collected_each_key_once(void **state)
 {
     (void)state;
@@ -27,16 +33,18 @@ static void arguments_are_collected_each_key_once(void **state)
     assert_int_equal(pfw_args_read(&args, &line, NULL), 0);
     assert_int_equal(args.count, 3);
     assert_int_equal(args.duplicates, 2);
-    assert_true(cursor_equals(&args.list[0].key, "a"));
+    assert_true(is_key(&args, 0, "a"));
     assert_true(cursor_equals(&args.list[0].value.text, "3"));
-    assert_true(cursor_equals(&args.list[1].key, "b"));
-    assert_true(cursor_equals(&args.list[2].key, "\xc3\xa4"));
+    assert_true(is_key(&args, 1, "b"));
+    assert_true(is_key(&args, 2, "\xc3\xa4"));
     assert_true(cursor_equals(&args.list[2].value.text, "5"));
 
+    uint32_t key_of_b = args.list[1].key;
     parse_ok("{\"args\":{\"b\":6}}", &line);
     assert_int_equal(pfw_args_read(&args, &line, NULL), 0);
     assert_int_equal(args.count, 1);
     assert_int_equal(args.duplicates, 0);
+    assert_int_equal(args.list[0].key, key_of_b);
     assert_true(cursor_equals(&args.list[0].value.text, "6"));
     parse_ok("{}", &line);
     assert_int_equal(pfw_args_read(&args, &line, NULL), 0);
@@ -66,7 +74,7 @@ static void many_arguments_keep_their_order_and_values(void **state)
         for (unsigned i = 0; i < COUNT; i++) {
             char want[32];
             (void)snprintf(want, sizeof want, "key-%u", i);
-            assert_true(cursor_equals(&args.list[i].key, want));
+            assert_true(is_key(&args, i, want));
             (void)snprintf(want, sizeof want, "%u", i + 1);
             assert_true(cursor_equals(&args.list[i].value.text, want));
         }

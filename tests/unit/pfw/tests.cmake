@@ -2,3 +2,14 @@
 cicada_unit_test(pfw line)
 cicada_unit_test(pfw args)
 cicada_unit_test(pfw reader)
+cicada_unit_test(pfw names)
+
+# What the tests of the writing side share: a gzip file taken apart by zlib.
+add_library(cicada_test_members OBJECT pfw/members.c)
+target_link_libraries(cicada_test_members PRIVATE cicada_flags cicada_util)
+target_include_directories(cicada_test_members PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/pfw")
+cicada_link_packages(cicada_test_members cmocka zlib)
+
+cicada_unit_test(pfw event DEPENDS test_support)
+cicada_unit_test(pfw pages DEPENDS test_support test_allocation test_members)
+cicada_unit_test(pfw sketch)

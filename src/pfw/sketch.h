@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sketch: count, sum, extremes and quantiles of a stream of numbers, in bounded memory.
+ *
+ * Up to PFW_SKETCH_EXACT_MAX numbers that are not 0 are kept, and quantiles are then exact: the smallest number that at
+ * least the asked part of all numbers does not exceed (nearest rank). Beyond that they are counted in bins, 64 to each
+ * power of two, whose index is the top of the number's own bits:
+ *
+ *   IEEE 754 double  |sign|exponent 11|mantissa 6|mantissa 46 …|     a bin is 1/64 to 1/128 of its numbers wide
+ *                         ^---- index of the bin ^
+ *
+ * A quantile is then the middle of its bin, at most 1/128 (0.8 %) from the exact one. Each sign has bins for a span of
+ * 2^64 (19 decades) below its largest number; what is smaller counts as the smallest told apart. A bin counts to
+ * 2^32 - 1 and stays there. One thread.
+ */
+#ifndef PFW_SKETCH_H
+#define PFW_SKETCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/error.h"
+
+#define PFW_SKETCH_EXACT_MAX      128
+#define PFW_SKETCH_BINS_MAX       4096
+#define PFW_SKETCH_RELATIVE_ERROR (1.0 / 128)
+
+struct pfw_sketch_bins {
+    uint32_t *counts;
+    uint32_t first; /* index of counts[0] */
+    uint32_t length;
+};
+
+/* Zero-initialise it to begin. */
+struct pfw_sketch {
+    uint64_t count;
+    double sum;
+    double min; /* valid when count > 0, like max */
+    double max;
+
+    /* the rest is sketch.c's */
+    double sum_error; /* what rounding took from the sum (Kahan's compensation) */
+    uint64_t zeros;
+    double *exact; /* NULL once bins are used */
+    uint32_t exact_count;
+    uint32_t exact_capacity;
+    bool is_binned;
+    struct pfw_sketch_bins bins[2]; /* of positive and of negative numbers */
+};
+
+void pfw_sketch_fini(struct pfw_sketch *sketch);
+
+/* `value` must be finite. -ENOMEM, and then the number is not counted. */
+MUST_CHECK int pfw_sketch_add(struct pfw_sketch *sketch, double value, struct error *err);
+
+double pfw_sketch_mean(const struct pfw_sketch *sketch); /* 0 without numbers */
+
+/* `part` from 0 to 1. 0 without numbers. */
+double pfw_sketch_quantile(const struct pfw_sketch *sketch, double part);
+
+/* Are quantiles exact? */
+static inline bool pfw_sketch_is_exact(const struct pfw_sketch *sketch)
+{
+    return !sketch->is_binned;
+}
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "pfw/sketch.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void add(struct pfw_sketch *sketch, double value)
+{
+    assert_int_equal(pfw_sketch_add(sketch, value, NULL), 0);
+}
+
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* The quantile by its definition. */
+static double nearest_rank(const double *sorted, size_t count, double part)
+{
+    size_t rank = (size_t)ceil(part * (double)count);
+    return sorted[rank < 1 ? 0 : rank - 1];
+}
+
+static void few_numbers_have_exact_quantiles(void **state)
+{
+    (void)state;
+    struct pfw_sketch sketch = {0};
+    assert_true(pfw_sketch_quantile(&sketch, 0.5) == 0);
+    assert_true(pfw_sketch_mean(&sketch) == 0);
+    static const double values[] = {5, -3, 0, 0, 7.25, 1e-9, -3, 100, 2, 0};
+    for (size_t i = 0; i < 10; i++)
+        add(&sketch, values[i]);
+    assert_true(pfw_sketch_is_exact(&sketch));
+    assert_int_equal(sketch.count, 10);
+    assert_true(sketch.min == -3 && sketch.max == 100);
+    assert_true(fabs(pfw_sketch_mean(&sketch) - 10.8250000001) < 1e-12);
+    double sorted[10];
+    memcpy(sorted, values, sizeof sorted);
+    qsort(sorted, 10, sizeof *sorted, compare);
+    for (double part = 0; part <= 1; part += 0.05) {
+        if (pfw_sketch_quantile(&sketch, part) != nearest_rank(sorted, 10, part))
+            fail_msg("quantile %g is %g", part, pfw_sketch_quantile(&sketch, part));
+    }
+    pfw_sketch_fini(&sketch);
+}
+
+static double uniform(unsigned *seed)
+{
+    return (double)rand_r(seed) / RAND_MAX;
+}
+
+static double draw(int distribution, unsigned *seed)
+{
+    switch (distribution) {
+    case 0: /* percentages, many of them 0 */
+        return uniform(seed) < 0.4 ? 0 : 100 * uniform(seed);
+    case 1: /* bytes over ten decades */
+        return floor(pow(10, 10 * uniform(seed)));
+    case 2: /* temperatures below and above 0 */
+        return 40 * uniform(seed) - 20;
+    case 3: /* one value for nearly all */
+        return uniform(seed) < 0.98 ? 4096 : 1e12;
+    default: /* all negative */
+        return -exp(10 * uniform(seed));
+    }
+}
+
+static void quantiles_of_many_numbers_keep_the_stated_error(void **state)
+{
+    (void)state;
+    enum { COUNT = 20000 };
+    unsigned seed = (unsigned)getpid();
+    static double values[COUNT];
+    for (int distribution = 0; distribution < 5; distribution++) {
+        unsigned first_seed = seed;
+        struct pfw_sketch sketch = {0};
+        double sum = 0;
+        for (size_t i = 0; i < COUNT; i++) {
+            values[i] = draw(distribution, &seed);
+            sum += values[i];
+            add(&sketch, values[i]);
+        }
+        qsort(values, COUNT, sizeof *values, compare);
+        assert_false(pfw_sketch_is_exact(&sketch));
+        for (double part = 0; part <= 1; part += 1.0 / 64) {
+            double exact = nearest_rank(values, COUNT, part);
+            double got = pfw_sketch_quantile(&sketch, part);
+            if (fabs(got - exact) > fabs(exact) * PFW_SKETCH_RELATIVE_ERROR)
+                fail_msg("seed %u, distribution %d, quantile %g: %g, not %g", first_seed, distribution, part, got,
+                         exact);
+        }
+        assert_true(sketch.min == values[0] && sketch.max == values[COUNT - 1]);
+        assert_true(fabs(pfw_sketch_mean(&sketch) - sum / COUNT) <= fabs(sum / COUNT) * 1e-9);
+        pfw_sketch_fini(&sketch);
+    }
+}
+
+static void a_span_too_wide_for_the_bins_spoils_only_the_smallest(void **state)
+{
+    (void)state;
+    struct pfw_sketch sketch = {0};
+    for (int i = 0; i < 1000; i++) {
+        add(&sketch, ldexp(1, -1000));
+        add(&sketch, ldexp(1, 1000));
+        add(&sketch, ldexp(1, 990));
+    }
+    assert_true(sketch.bins[0].length <= PFW_SKETCH_BINS_MAX);
+    assert_true(fabs(pfw_sketch_quantile(&sketch, 0.5) / ldexp(1, 990) - 1) <= PFW_SKETCH_RELATIVE_ERROR);
+    assert_true(fabs(pfw_sketch_quantile(&sketch, 0.99) / ldexp(1, 1000) - 1) <= PFW_SKETCH_RELATIVE_ERROR);
+    assert_true(pfw_sketch_quantile(&sketch, 0.1) <= ldexp(1, 1000 - 62));
+    pfw_sketch_fini(&sketch);
+}
+
+static void sums_of_many_keep_small_terms(void **state)
+{
+    (void)state;
+    struct pfw_sketch sketch = {0};
+    add(&sketch, 1e16);
+    for (int i = 0; i < 10000; i++)
+        add(&sketch, 1); /* 1e16 + 1 has no double of its own */
+    assert_true(sketch.sum == 1e16 + 10000);
+    pfw_sketch_fini(&sketch);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(few_numbers_have_exact_quantiles),
+        cmocka_unit_test(quantiles_of_many_numbers_keep_the_stated_error),
+        cmocka_unit_test(a_span_too_wide_for_the_bins_spoils_only_the_smallest),
+        cmocka_unit_test(sums_of_many_keep_small_terms),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
