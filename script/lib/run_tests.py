@@ -21,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 RESULTS = BUILD / "test-results"
+REASON_MAX = 300
 JOBS = str(os.cpu_count() or 2)
 KINDS_TO_COME = {"sim", "browser"}
 
@@ -40,7 +41,8 @@ def say(text=""):
 
 
 def one_line(text):
-    return " ".join(text.split())
+    text = " ".join(text.split())
+    return text if len(text) <= REASON_MAX else text[:REASON_MAX] + " …"
 
 
 class Runner:

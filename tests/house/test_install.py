@@ -147,7 +147,7 @@ def test_include_of_a_higher_layer_does_not_build(tmp_path):
         (tmp_path / "src" / folder / "a.h").write_text("")
     (tmp_path / "src/util/a.c").write_text('#include "pfw/a.h"\nint a;\n')
     (tmp_path / "src/util/CMakeLists.txt").write_text("cicada_library(util SOURCES a.c)\n")
-    (tmp_path / "CMakeLists.txt").write_text(f'cmake_minimum_required(VERSION 3.22)\nproject(small C)\ninclude("{ROOT}/cmake/CicadaBuild.cmake")\n'
+    (tmp_path / "CMakeLists.txt").write_text(f'cmake_minimum_required(VERSION 3.22)\nproject(small C)\nset(CICADA_SANITIZE "")\ninclude("{ROOT}/cmake/CicadaBuild.cmake")\n'
                                              "add_subdirectory(src/util)\n")
     run("cmake", "-G", "Ninja", "-B", tmp_path / "build", "-S", tmp_path)
     done = subprocess.run(["cmake", "--build", tmp_path / "build"], capture_output=True, text=True)
