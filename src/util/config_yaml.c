@@ -63,8 +63,8 @@ static void config_yaml_warn(const struct config_yaml_reader *reader, const yaml
                              const char *words)
 {
     char printable[CONFIG_KEY_MAX_BYTES];
-    size_t length = utf8_clean_line(strcpy(printable, path), strlen(path));
-    printable[length] = '\0';
+    (void)snprintf(printable, sizeof printable, "%s", path);
+    printable[utf8_clean_line(printable, strlen(printable))] = '\0';
     reader->walk->on_warning(reader->walk->context, key->start_mark.line + 1, printable, words);
 }
 
