@@ -37,7 +37,6 @@ struct filesystem_usage {
 /* What this module knows of a mount beside what the list says. */
 struct filesystem_watch {
     struct probe_key *key;
-    bool is_stuck_said;
     int status_said;
 };
 
@@ -261,15 +260,14 @@ static void filesystem_take_notes(struct collector *collector, struct buf *out)
         const struct mount *mount = &collector->mounts.list[i];
         if (watch->key == NULL)
             continue;
-        struct filesystem_usage usage;
-        struct probe_result result = probe_latest(watch->key, &usage);
-        bool is_stuck = result.state == PROBE_STUCK;
-        if (is_stuck != watch->is_stuck_said) {
-            watch->is_stuck_said = is_stuck;
+        bool is_stuck;
+        if (probe_has_turned(watch->key, &is_stuck)) {
             filesystem_name(mount, out);
             buf_text(out, is_stuck ? " doesn't answer: left out until it does\n" : " answers again\n");
         }
-        if (!is_stuck && result.status != watch->status_said) {
+        struct filesystem_usage usage;
+        struct probe_result result = probe_latest(watch->key, &usage);
+        if (result.state == PROBE_ANSWERED && result.status != watch->status_said) {
             watch->status_said = result.status;
             if (!filesystem_is_worth_saying(result.status))
                 continue;

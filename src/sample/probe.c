@@ -33,8 +33,9 @@ struct probe_key {
     struct probe *probe;
     void *subject;
     size_t answer_bytes;
-    char *working; /* [answer_bytes], written by the thread that asks */
-    char *answer;  /* [answer_bytes]; this and all below is guarded by probe->lock */
+    bool is_stuck_told; /* as the owner knows it from probe_has_turned() */
+    char *working;      /* [answer_bytes], written by the thread that asks */
+    char *answer;       /* [answer_bytes]; this and all below is guarded by probe->lock */
     enum probe_phase phase;
     bool is_stuck;   /* running, and given up by its thread's turn */
     bool is_removed; /* running, and nobody wants the answer: the thread frees it */
@@ -374,6 +375,18 @@ struct probe_result probe_latest(const struct probe_key *key, void *out_answer)
         memcpy(out_answer, key->answer, key->answer_bytes);
     (void)pthread_mutex_unlock(&probe->lock);
     return result;
+}
+
+bool probe_has_turned(struct probe_key *key, bool *out_is_stuck)
+{
+    (void)pthread_mutex_lock(&key->probe->lock);
+    bool is_stuck = key->is_stuck;
+    (void)pthread_mutex_unlock(&key->probe->lock);
+    if (is_stuck == key->is_stuck_told)
+        return false;
+    key->is_stuck_told = is_stuck;
+    *out_is_stuck = is_stuck;
+    return true;
 }
 
 struct probe_threads probe_threads(struct probe *probe)

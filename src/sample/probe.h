@@ -86,6 +86,10 @@ struct probe_result {
 /* The latest answer, copied into `out_answer` (`answer_bytes`) when there is one and its status is 0. */
 struct probe_result probe_latest(const struct probe_key *key, void *out_answer);
 
+/* True once for each time that the key has become stuck or has come back since the last call; `*out_is_stuck` says
+ * which. */
+bool probe_has_turned(struct probe_key *key, bool *out_is_stuck);
+
 /* How many threads this probe has now, and how many of them are stuck. */
 struct probe_threads {
     size_t all;

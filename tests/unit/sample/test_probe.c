@@ -205,9 +205,15 @@ static void stuck_key_keeps_its_thread_and_another_serves_the_rest(void **state)
         assert_int_equal(probe_latest(dead_key, NULL).state, PROBE_STUCK);
     }
     assert_int_equal(dead->asked, 1);
+    bool is_stuck = false;
+    assert_true(probe_has_turned(dead_key, &is_stuck));
+    assert_true(is_stuck);
+    assert_false(probe_has_turned(dead_key, &is_stuck));
 
     gate_set(dead, false);
     wait_for_threads(probe, 1, 0);
+    assert_true(probe_has_turned(dead_key, &is_stuck));
+    assert_false(is_stuck);
     assert_int_equal(latest_number(dead_key), 1);
     tick(probe);
     gate_wait_for(dead, &dead->answered, 2);
