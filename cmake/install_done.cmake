@@ -5,8 +5,8 @@ file(WRITE "${build_dir}/installed/prefix" "${prefix}")
 message(NOTICE "
 Cicada ${version} is installed in $ENV{DESTDIR}${prefix}. To use it:
 
-    export PATH=${prefix}/${bin}:\$PATH
-    export MANPATH=${prefix}/${man}:\$MANPATH
+    export PATH=\"${prefix}/${bin}:\$PATH\"
+    export MANPATH=\"${prefix}/${man}:\$MANPATH\"
 
 or, where there are environment modules:
 
