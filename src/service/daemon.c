@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "service/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/cursor.h"
+#include "util/file.h"
+
+enum { DAEMON_LOG_MODE = 0644, DAEMON_WORD_MAX_BYTES = 16384 };
+
+static const char daemon_ready_word[] = "ready\n";
+static const char daemon_failed_word[] = "failed\n";
+
+/* What the starter's parent left open must not stay open in the daemon: whoever waits for the end of a pipe would wait
+ * for the daemon's. `kept_fd` stays, and 0 to 2 until they are redirected. */
+static void daemon_close_inherited(int kept_fd)
+{
+    unsigned kept = (unsigned)kept_fd;
+    if ((kept == STDERR_FILENO + 1 || syscall(SYS_close_range, STDERR_FILENO + 1, kept - 1, 0) == 0) &&
+        syscall(SYS_close_range, kept + 1, ~0U, 0) == 0)
+        return;
+    long limit = sysconf(_SC_OPEN_MAX);
+    for (int fd = STDERR_FILENO + 1; fd < limit; fd++) {
+        if (fd != kept_fd)
+            close(fd);
+    }
+}
+
+/* nohup and others hand down ignored signals, and a shell may block some. */
+static void daemon_reset_signals(void)
+{
+    for (int number = 1; number < SIGRTMAX; number++)
+        (void)signal(number, SIG_DFL); /* KILL and STOP can't be set, and needn't be */
+    sigset_t none;
+    sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL); /* can't fail with a valid set */
+}
+
+static int daemon_become(int pipe_fd, struct error *err)
+{
+    daemon_close_inherited(pipe_fd);
+    daemon_reset_signals();
+    CLEANUP(fd_cleanup) int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0)
+        return error_errno(err, "opening /dev/null");
+    if (chdir("/") < 0) /* else the starter's directory could not be unmounted */
+        return error_errno(err, "going to '/'");
+    return 0;
+}
+
+int daemon_spawn(enum daemon_side *out_side, int *out_pipe, struct error *err)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return error_errno(err, "making a pipe");
+    pid_t child = fork();
+    if (child < 0) {
+        int rc = error_errno(err, "starting a process");
+        close(ends[0]);
+        close(ends[1]);
+        return rc;
+    }
+    if (child > 0) {
+        close(ends[1]);
+        while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+            ;
+        *out_side = DAEMON_STARTER;
+        *out_pipe = ends[0];
+        return 0;
+    }
+
+    close(ends[0]);
+    (void)setsid(); /* a new process leads no group, so this can't fail */
+    pid_t grandchild = fork();
+    if (grandchild != 0)
+        _exit(grandchild < 0); /* without a grandchild the pipe ends, and the starter says so */
+    *out_side = DAEMON_CHILD;
+    *out_pipe = ends[1];
+    return daemon_become(ends[1], err);
+}
+
+int daemon_report(int pipe_fd, bool is_ready, const char *text, struct error *err)
+{
+    CLEANUP(buf_cleanup) struct buf word;
+    buf_init(&word, DAEMON_WORD_MAX_BYTES);
+    buf_text(&word, is_ready ? daemon_ready_word : daemon_failed_word);
+    buf_text(&word, text);
+    CLEANUP(fd_cleanup) int taken_fd = pipe_fd;
+    return file_write_all(taken_fd, word.data, word.length, err);
+}
+
+/* Everything up to the end of the pipe. */
+static int daemon_read(int pipe_fd, int64_t timeout_ms, struct buf *word, struct error *err)
+{
+    int64_t deadline_ns = clock_mono_ns() + timeout_ms * CLOCK_NS_PER_MS;
+    for (;;) {
+        int64_t left_ms = (deadline_ns - clock_mono_ns()) / CLOCK_NS_PER_MS;
+        struct pollfd wanted = {.fd = pipe_fd, .events = POLLIN};
+        int ready = poll(&wanted, 1, left_ms > 0 ? (int)left_ms : 0);
+        if (ready < 0 && errno != EINTR)
+            return error_errno(err, "waiting for the daemon");
+        if (ready == 0)
+            return error_set(err, -ETIMEDOUT, "the daemon was not ready within %.1f s", (double)timeout_ms / 1000);
+        char *to = buf_reserve(word, BUFSIZ);
+        if (to == NULL)
+            return buf_status(word, err);
+        ssize_t got = ready > 0 ? read(pipe_fd, to, BUFSIZ) : 0;
+        if (got < 0)
+            return error_errno(err, "hearing from the daemon");
+        if (ready > 0 && got == 0)
+            return 0;
+        buf_commit(word, (size_t)got);
+    }
+}
+
+int daemon_wait(int pipe_fd, int64_t timeout_ms, struct buf *text, struct error *err)
+{
+    CLEANUP(buf_cleanup) struct buf word;
+    buf_init(&word, DAEMON_WORD_MAX_BYTES + BUFSIZ);
+    int rc = daemon_read(pipe_fd, timeout_ms, &word, err);
+    if (rc < 0)
+        return rc;
+    struct cursor said = cursor_of(word.data, word.length);
+    if (cursor_accept_text(&said, daemon_failed_word))
+        return error_set(err, -ECANCELED, "%.*s", (int)cursor_left(&said), said.at);
+    if (!cursor_accept_text(&said, daemon_ready_word))
+        return error_set(err, -ECHILD, "the daemon died before it was ready (killed, or a crash)");
+    buf_bytes(text, said.at, cursor_left(&said));
+    return 0;
+}
+
+static int daemon_redirect_one(const char *path, int to_fd, struct error *err)
+{
+    CLEANUP(fd_cleanup) int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, DAEMON_LOG_MODE);
+    if (fd < 0)
+        return error_errno(err, "opening '%s'", path);
+    if (dup2(fd, to_fd) < 0)
+        return error_errno(err, "redirecting to '%s'", path);
+    return 0;
+}
+
+int daemon_redirect(const char *out_path, const char *err_path, struct error *err)
+{
+    int rc = daemon_redirect_one(out_path, STDOUT_FILENO, err);
+    return rc < 0 ? rc : daemon_redirect_one(err_path, STDERR_FILENO, err);
+}

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "service/service.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "sample/sampler.h"
+#include "service/costs.h"
+#include "service/crew.h"
+#include "service/notify.h"
+#include "service/recorder.h"
+#include "service/records.h"
+#include "service/ticker.h"
+#include "util/clock.h"
+#include "util/cursor.h"
+#include "util/log.h"
+
+enum {
+    SERVICE_LINES_MAX_BYTES = 64 << 20, /* of one tick */
+    SERVICE_NOTES_MAX_BYTES = 16384,
+    SERVICE_TEXT_MAX_BYTES = 1 << 20,
+    SERVICE_SIGNALS = 4,
+};
+
+/* How often the state is published at most, and a failing collector named. */
+#define SERVICE_PUBLISH_NS CLOCK_NS_PER_SECOND
+#define SERVICE_REPEAT_NS  (600 * CLOCK_NS_PER_SECOND)
+
+/* Of the time that `stop` waits, the collectors' last sample may take a tenth, and the trace's end six. */
+enum { SERVICE_SAMPLE_TENTHS = 1, SERVICE_CLOSE_TENTHS = 6 };
+
+enum service_phase {
+    SERVICE_BEGINNING, /* the first sample is on its way */
+    SERVICE_RUNNING,
+    SERVICE_ENDING, /* the last sample is on its way */
+    SERVICE_ENDED,
+};
+
+struct service {
+    const struct service_request *request;
+    const struct options *options;
+    enum service_phase phase;
+    struct error failure; /* why it ended, when it was not told to */
+    bool is_end_wanted;
+    bool is_hanging; /* a collector has not come back */
+
+    struct sampler *sampler;
+    struct crew *crew;
+    struct recorder *recorder;
+    struct records records;
+    struct ticker ticker;
+    struct buf lines;           /* of the tick; the crew's while it is busy */
+    uint64_t events;            /* in `lines` */
+    struct buf notes;           /* for the person who started the service, then for the log */
+    struct log_repeat *failing; /* [sampler_count] */
+    int64_t published_boot_ns;
+
+    uv_loop_t loop;
+    int timer_fd;
+    uv_poll_t tick;
+    uv_timer_t deadline;
+    uv_signal_t signals[SERVICE_SIGNALS];
+};
+
+static void service_stop_loop(struct service *service)
+{
+    service->phase = SERVICE_ENDED;
+    uv_stop(&service->loop);
+}
+
+static void service_on_deadline(uv_timer_t *timer);
+
+/* Lets a sample that is under way come back, for as long as the end can wait for it. */
+static void service_set_deadline(struct service *service)
+{
+    uint64_t wait_ms = (uint64_t)(service->options->stop_timeout_ms * SERVICE_SAMPLE_TENTHS / 10);
+    (void)uv_timer_start(&service->deadline, service_on_deadline, wait_ms, 0); /* fails only without a callback */
+}
+
+/* Ends the service for a reason of its own. */
+static void service_fail(struct service *service, const struct error *err)
+{
+    if (service->failure.code == 0)
+        service->failure = *err;
+    if (service->crew != NULL && crew_is_busy(service->crew))
+        service_set_deadline(service);
+    else
+        service_stop_loop(service);
+}
+
+/* On a thread of the pool: the tables are complete, and nobody changes them until the next sample. */
+static void service_on_sampled(void *context, int64_t now_boot_ns)
+{
+    struct service *service = context;
+    int64_t ts = recorder_ts(service->recorder, now_boot_ns);
+    buf_reset(&service->lines);
+    service->events = 0;
+    for (size_t i = 0; i < sampler_count(service->sampler); i++) {
+        if (sampler_is_fresh(service->sampler, i))
+            service->events += records_append(&service->records, sampler_ops(service->sampler, i)->name,
+                                              sampler_table(service->sampler, i), ts, &service->lines);
+    }
+}
+
+static void service_log_lines(enum log_level level, const char *about, const struct buf *lines)
+{
+    struct cursor all = cursor_of(lines->data, lines->length);
+    struct cursor line;
+    while (cursor_line(&all, &line))
+        log_line(level, "%s: %.*s", about, (int)cursor_left(&line), line.at);
+}
+
+/* What collectors have to say, and which ones failed: a failure that lasts is named once in ten minutes. */
+static void service_log_collectors(struct service *service, int64_t now_mono_ns)
+{
+    for (size_t i = 0; i < sampler_count(service->sampler); i++) {
+        const char *name = sampler_ops(service->sampler, i)->name;
+        buf_reset(&service->notes);
+        sampler_take_notes(service->sampler, i, &service->notes);
+        service_log_lines(LOG_LEVEL_WARN, name, &service->notes);
+        const char *reason = crew_failure(service->crew, i);
+        uint64_t held_back = 0;
+        if (reason != NULL && log_repeat_is_due(&service->failing[i], now_mono_ns, SERVICE_REPEAT_NS, &held_back))
+            log_error("collector %s failed: %s (and %" PRIu64 " times since it was last said)", name, reason,
+                      held_back);
+    }
+}
+
+static void service_publish(struct service *service, int64_t now_boot_ns, bool is_forced)
+{
+    if (!is_forced && now_boot_ns - service->published_boot_ns < SERVICE_PUBLISH_NS)
+        return;
+    service->published_boot_ns = now_boot_ns;
+    struct pfw_writer_status status = recorder_status(service->recorder);
+    struct state *state = &service->request->instance->state;
+    state->events = status.events_written;
+    state->dropped = status.events_dropped;
+    state->ticks = service->ticker.taken;
+    state->is_failing = status.is_failing;
+    state->written_wall_ns = clock_wall_ns();
+    struct error err = {0};
+    int rc = instance_publish(service->request->instance, &err);
+    if (rc == -EIDRM)
+        service_fail(service, &err);
+    else if (rc < 0)
+        log_warn("%s", err.text); /* `status` and `stop` learn less; the trace is not touched by it */
+}
+
+static void service_hand_over(struct service *service)
+{
+    if (service->lines.status != 0) {
+        log_error("the events of one tick need more than %d bytes: all of them are left out", SERVICE_LINES_MAX_BYTES);
+        return;
+    }
+    recorder_append(service->recorder, service->lines.data, service->lines.length, service->events);
+}
+
+static void service_take_sample(struct service *service, int64_t now_boot_ns)
+{
+    struct error err = {0};
+    if (crew_start(service->crew, now_boot_ns, &err) < 0)
+        service_fail(service, &err);
+}
+
+static int service_arm(struct service *service, struct error *err)
+{
+    const struct ticker *ticker = &service->ticker;
+    struct itimerspec when = {
+        .it_value = {.tv_sec = ticker->first_boot_ns / CLOCK_NS_PER_SECOND,
+                     .tv_nsec = ticker->first_boot_ns % CLOCK_NS_PER_SECOND},
+        .it_interval = {.tv_sec = ticker->interval_ns / CLOCK_NS_PER_SECOND,
+                        .tv_nsec = ticker->interval_ns % CLOCK_NS_PER_SECOND},
+    };
+    if (timerfd_settime(service->timer_fd, TFD_TIMER_ABSTIME, &when, NULL) < 0)
+        return error_errno(err, "setting the timer");
+    return 0;
+}
+
+static void service_become_ready(struct service *service)
+{
+    struct error err = {0};
+    struct state *state = &service->request->instance->state;
+    state->phase = STATE_RUNNING;
+    service->phase = SERVICE_RUNNING;
+    service_publish(service, clock_boot_ns(), true);
+    int rc = service_arm(service, &err);
+    if (rc == 0)
+        rc = service->request->on_ready(service->request->context, buf_string(&service->notes), &err);
+    if (rc < 0)
+        service_fail(service, &err);
+}
+
+static void service_on_done(void *context)
+{
+    struct service *service = context;
+    if (service->failure.code < 0) {
+        service_stop_loop(service);
+        return;
+    }
+    service_hand_over(service);
+    if (service->phase == SERVICE_BEGINNING) {
+        service_become_ready(service); /* the notes of the start are still to be read */
+    } else {
+        service_log_collectors(service, clock_mono_ns());
+        service_publish(service, clock_boot_ns(), false);
+    }
+    if (service->phase == SERVICE_ENDING) {
+        service_stop_loop(service);
+    } else if (service->phase == SERVICE_RUNNING && service->is_end_wanted) {
+        service->phase = SERVICE_ENDING;
+        service_take_sample(service, clock_boot_ns()); /* what happened since the last tick is not lost */
+    }
+}
+
+static void service_on_tick(uv_poll_t *poll, int status, int events)
+{
+    (void)status; /* a timer that fails is seen by read() */
+    (void)events;
+    struct service *service = poll->data;
+    uint64_t expiries;
+    if (read(service->timer_fd, &expiries, sizeof expiries) < 0 || service->phase != SERVICE_RUNNING)
+        return; /* nothing has expired after all */
+    int64_t now_boot_ns = clock_boot_ns();
+    int64_t offset_ns = recorder_watch_clock(service->recorder, clock_wall_ns(), now_boot_ns);
+    if (offset_ns != 0)
+        log_warn("the wall clock was set: it is now %.3f s ahead of the trace's time stamps, which go on as before",
+                 (double)offset_ns / (double)CLOCK_NS_PER_SECOND);
+    if (ticker_expire(&service->ticker, now_boot_ns, crew_is_busy(service->crew)) == TICKER_TAKE)
+        service_take_sample(service, now_boot_ns);
+}
+
+/* The collectors' last sample has not come back in time: the end doesn't wait for it. */
+static void service_on_deadline(uv_timer_t *timer)
+{
+    struct service *service = timer->data;
+    const char *straggler = crew_straggler(service->crew);
+    log_error("collector %s did not come back: the trace ends without its last sample",
+              straggler != NULL ? straggler : "(none)");
+    service->is_hanging = true;
+    service_stop_loop(service);
+}
+
+static void service_end(struct service *service)
+{
+    if (service->is_end_wanted)
+        return; /* the second of two signals */
+    service->is_end_wanted = true;
+    if (service->phase == SERVICE_RUNNING) {
+        service->request->instance->state.phase = STATE_CLOSING;
+        service_publish(service, clock_boot_ns(), true);
+        (void)notify_send(service->request->notify_socket, "STOPPING=1", NULL); /* it sees the end all the same */
+    }
+    (void)uv_poll_stop(&service->tick);
+    service_set_deadline(service);
+    if (crew_is_busy(service->crew) || service->phase != SERVICE_RUNNING)
+        return; /* on_done goes on from there */
+    service->phase = SERVICE_ENDING;
+    service_take_sample(service, clock_boot_ns());
+}
+
+static void service_on_signal(uv_signal_t *handle, int number)
+{
+    struct service *service = handle->data;
+    switch (number) {
+    case SIGTERM:
+    case SIGINT:
+        service_end(service);
+        break;
+    case SIGHUP:
+        journal_reopen(service->request->journal);
+        break;
+    case SIGUSR1:
+        recorder_flush(service->recorder);
+        service_publish(service, clock_boot_ns(), true);
+        break;
+    default:
+        break; /* no other is asked for */
+    }
+}
+
+static int service_uv(int rc, const char *what, struct error *err)
+{
+    return rc < 0 ? error_set(err, rc, "%s: %s", what, uv_strerror(rc)) : 0;
+}
+
+static int service_open_loop(struct service *service, struct error *err)
+{
+    static const int numbers[SERVICE_SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
+    service->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (service->timer_fd < 0)
+        return error_errno(err, "making a timer");
+    int rc = service_uv(uv_poll_init(&service->loop, &service->tick, service->timer_fd), "watching the timer", err);
+    if (rc == 0)
+        rc = service_uv(uv_timer_init(&service->loop, &service->deadline), "making a timer", err);
+    service->tick.data = service;
+    service->deadline.data = service;
+    for (size_t i = 0; rc == 0 && i < SERVICE_SIGNALS; i++) {
+        rc = service_uv(uv_signal_init(&service->loop, &service->signals[i]), "watching a signal", err);
+        service->signals[i].data = service;
+        if (rc == 0)
+            rc = service_uv(uv_signal_start(&service->signals[i], service_on_signal, numbers[i]), "watching a signal",
+                            err);
+    }
+    if (rc == 0)
+        rc = service_uv(uv_poll_start(&service->tick, UV_READABLE, service_on_tick), "watching the timer", err);
+    return rc;
+}
+
+static void service_close_handle(uv_handle_t *handle, void *context)
+{
+    (void)context;
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+static void service_close_loop(struct service *service)
+{
+    uv_walk(&service->loop, service_close_handle, NULL);
+    (void)uv_run(&service->loop, UV_RUN_DEFAULT); /* lets the handles close */
+    (void)uv_loop_close(&service->loop);
+    if (service->timer_fd >= 0)
+        close(service->timer_fd);
+}
+
+static int service_open_sampler(struct service *service, struct error *err)
+{
+    const struct options *options = service->options;
+    const struct sample_config config = {.proc_path = options->proc_path,
+                                         .sys_path = options->sys_path,
+                                         .mount_prefix = options->root_path,
+                                         .cgroup = options->cgroup,
+                                         .has_frequency = true,
+                                         .frequency_per_tick = options->frequency_per_tick};
+    CLEANUP(buf_cleanup) struct buf notes;
+    buf_init(&notes, SERVICE_NOTES_MAX_BYTES);
+    int rc = sampler_open(&config, options->collectors, &notes, &service->sampler, err);
+    if (rc < 0)
+        return error_wrap(err, rc, "DFTRACER_COLLECTORS");
+    service_log_lines(LOG_LEVEL_INFO, "not measured", &notes);
+    service->failing = calloc(sampler_count(service->sampler) + 1, sizeof *service->failing);
+    return service->failing != NULL ? 0 : error_set(err, -ENOMEM, "no memory for the collectors");
+}
+
+static int service_open(struct service *service, struct error *err)
+{
+    const struct service_request *request = service->request;
+    int rc = service_open_loop(service, err);
+    if (rc == 0)
+        rc = service_open_sampler(service, err);
+    if (rc == 0)
+        rc = recorder_open(service->options, request->paths, &service->notes, &service->recorder, err);
+    if (rc < 0)
+        return rc;
+    (void)snprintf(request->instance->state.trace_path, sizeof request->instance->state.trace_path, "%s",
+                   recorder_path(service->recorder));
+    service->records = (struct records){.source = recorder_source(service->recorder),
+                                        .has_memory_percent = service->options->has_memory_percent};
+    const struct crew_request crew = {.loop = &service->loop,
+                                      .sampler = service->sampler,
+                                      .threads = service->options->threads,
+                                      .on_sampled = service_on_sampled,
+                                      .on_done = service_on_done,
+                                      .context = service};
+    rc = crew_new(&crew, &service->crew, err);
+    if (rc < 0)
+        return rc;
+    int64_t now_boot_ns = clock_boot_ns();
+    ticker_init(&service->ticker, service->options->interval_ms * CLOCK_NS_PER_MS, request->paths->host,
+                recorder_stamper(service->recorder), now_boot_ns);
+    service_take_sample(service, now_boot_ns);
+    return 0;
+}
+
+/* Closes the trace, and writes into the state how that went. */
+static int service_close_trace(struct service *service, struct error *err)
+{
+    struct state *state = &service->request->instance->state;
+    CLEANUP(buf_cleanup) struct buf used;
+    buf_init(&used, SERVICE_TEXT_MAX_BYTES);
+    costs_json(&service->ticker, service->is_hanging ? NULL : service->sampler, &used);
+    struct pfw_writer_status status = {0};
+    struct error reason = {0};
+    int rc = recorder_close(TAKE(service->recorder), &used,
+                            service->options->stop_timeout_ms * SERVICE_CLOSE_TENTHS / 10, &status, &reason);
+    state->events = status.events_written;
+    state->dropped = status.events_dropped;
+    state->ticks = service->ticker.taken;
+    state->phase = rc < 0 ? STATE_ABANDONED : STATE_CLOSED;
+    if (rc < 0) {
+        (void)snprintf(state->reason, sizeof state->reason, "%s", reason.text); /* cut when too long */
+        return error_set(err, rc, "the trace could not be completed: %s", reason.text);
+    }
+    return 0;
+}
+
+int service_run(const struct service_request *request, struct error *err)
+{
+    struct service service = {.request = request, .options = request->options, .timer_fd = -1};
+    buf_init(&service.lines, SERVICE_LINES_MAX_BYTES);
+    buf_init(&service.notes, SERVICE_NOTES_MAX_BYTES);
+    int rc = service_uv(uv_loop_init(&service.loop), "making the event loop", err);
+    if (rc < 0)
+        return rc;
+    rc = service_open(&service, err);
+    bool was_ready = false;
+    if (rc == 0) {
+        (void)uv_run(&service.loop, UV_RUN_DEFAULT); /* until uv_stop() */
+        was_ready = request->instance->state.phase != STATE_STARTING;
+        if (service.failure.code < 0)
+            rc = error_set(err, service.failure.code, "%s", service.failure.text);
+    }
+    if (was_ready) {
+        int closed = service_close_trace(&service, rc == 0 ? err : NULL);
+        rc = rc < 0 ? rc : closed;
+    } else {
+        recorder_discard(service.recorder);
+    }
+    if (service.is_hanging) /* a thread of the pool still uses all of the rest */
+        return rc < 0 ? rc : error_set(err, -ETIMEDOUT, "a collector did not come back");
+    service_close_loop(&service);
+    crew_free(service.crew);
+    sampler_free(service.sampler);
+    free(service.failing);
+    buf_fini(&service.lines);
+    buf_fini(&service.notes);
+    return rc;
+}
