@@ -5,8 +5,9 @@
  *     hangfs DIRECTORY      mounts an empty file system and stays in the foreground
  *
  * Says on stdout, one word a line: "ready" when it is mounted, "held" for each statfs() that it leaves without an
- * answer. SIGUSR1: statfs() hangs from now on. SIGUSR2: it answers, also those that hang. SIGTERM: unmounts and ends;
- * what hangs then fails. A caller that hangs is in the uninterruptible state: SIGKILL doesn't end it.
+ * answer. SIGUSR1: statfs() hangs from now on, says "hangs". SIGUSR2: it answers, also those that hang, says "answers".
+ * SIGTERM: unmounts and ends; what hangs then fails. Once it is held, a caller can't be interrupted: SIGKILL doesn't
+ * end it.
  *
  * Its numbers: 1,000 blocks of 4,096 bytes, 600 of them free, 500 available; 1,000,000 files, of which as many are in
  * use as statfs() has been answered, so that one can see whether it is still being asked.
@@ -99,7 +100,10 @@ static bool hangfs_obey(struct hangfs *fs, int number)
             hangfs_answer(fs, fs->held[i]);
         fs->held_count = 0;
     }
-    return number == SIGUSR1 || number == SIGUSR2;
+    if (number != SIGUSR1 && number != SIGUSR2)
+        return false;
+    hangfs_say(fs->is_hanging ? "hangs" : "answers");
+    return true;
 }
 
 /* Serves requests until a signal ends us or somebody unmounts. */

@@ -22,44 +22,23 @@
 #include <cmocka.h>
 
 #include "sample/probe.h"
+#include "support/scratch.h"
 #include "util/clock.h"
 #include "util/file.h"
 
 /* A test waits for an event at most this long; nothing here takes a hundredth of it. */
 enum { DEADLINE_MS = 20000 };
 
-/* A directory of the test's own; with a file "mounts" it is the root of a recorded /proc. */
-static char *new_directory(void)
+/* A scratch directory with a file "mounts" is the root of a recorded /proc. */
+static void write_mounts(const struct scratch *scratch, const char *text)
 {
-    char *directory = strdup("/tmp/test_filesystem.XXXXXX");
-    assert_non_null(directory);
-    assert_non_null(mkdtemp(directory));
-    return directory;
+    scratch_write(scratch, "mounts", text, strlen(text));
 }
 
-static void remove_directory(char *directory)
-{
-    char command[128];
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", directory);
-    assert_int_equal(system(command), 0);
-    free(directory);
-}
-
-static void write_mounts(const char *directory, const char *text)
-{
-    char path[128];
-    (void)snprintf(path, sizeof path, "%s/mounts", directory);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    assert_true(fd >= 0);
-    assert_int_equal(file_write_all(fd, text, strlen(text), NULL), 0);
-    assert_int_equal(close(fd), 0);
-}
-
-static void make_point(const char *directory, const char *point)
+static void make_point(const struct scratch *scratch, const char *name)
 {
     char path[PATH_MAX];
-    (void)snprintf(path, sizeof path, "%s%s", directory, point);
-    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(mkdir(scratch_path(scratch, name, path), 0700), 0);
 }
 
 static struct collector *open_collector(const char *proc_path, const char *mount_prefix)
@@ -118,13 +97,13 @@ static int64_t integer_of(const struct sample_row *row, enum filesystem_column c
 static void row_tells_what_statvfs_says(void **state)
 {
     (void)state;
-    char *directory = new_directory();
-    write_mounts(directory, "/dev/sda1 /my\\040data ext4 rw 0 0\n");
-    make_point(directory, "/my data");
+    CLEANUP(scratch_cleanup) struct scratch scratch = scratch_new();
+    write_mounts(&scratch, "/dev/sda1 /my\\040data ext4 rw 0 0\n");
+    make_point(&scratch, "my data");
     struct statvfs expected;
-    assert_int_equal(statvfs(directory, &expected), 0);
+    assert_int_equal(statvfs(scratch.path, &expected), 0);
 
-    struct collector *collector = open_collector(directory, directory);
+    struct collector *collector = open_collector(scratch.path, scratch.path);
     const struct sample_row *row = tick_until(collector, "/my data", true, 0);
     assert_string_equal(row->label, "/dev/sda1");
     assert_int_equal(integer_of(row, FILESYSTEM_SIZE), expected.f_blocks * expected.f_frsize);
@@ -135,47 +114,45 @@ static void row_tells_what_statvfs_says(void **state)
         assert_int_equal(integer_of(row, FILESYSTEM_FILES), expected.f_files);
 
     filesystem_collector.close(collector);
-    remove_directory(directory);
 }
 
 static void changed_list_is_seen(void **state)
 {
     (void)state;
-    char *directory = new_directory();
-    make_point(directory, "/a");
-    make_point(directory, "/b");
-    write_mounts(directory, "/dev/sda1 /a ext4 rw 0 0\n");
-    struct collector *collector = open_collector(directory, directory);
+    CLEANUP(scratch_cleanup) struct scratch scratch = scratch_new();
+    make_point(&scratch, "a");
+    make_point(&scratch, "b");
+    write_mounts(&scratch, "/dev/sda1 /a ext4 rw 0 0\n");
+    struct collector *collector = open_collector(scratch.path, scratch.path);
     (void)tick_until(collector, "/a", true, 0);
     assert_null(find_row(collector, "/b"));
 
-    write_mounts(directory, "/dev/sda1 /a ext4 rw 0 0\n/dev/sdb1 /b ext4 rw 0 0\n");
+    write_mounts(&scratch, "/dev/sda1 /a ext4 rw 0 0\n/dev/sdb1 /b ext4 rw 0 0\n");
     (void)tick_until(collector, "/b", true, 0);
     assert_false(find_row(collector, "/a")->is_first);
 
-    write_mounts(directory, "/dev/sdb1 /b ext4 rw 0 0\n/dev/sdc1 /a xfs rw 0 0\n");
+    write_mounts(&scratch, "/dev/sdb1 /b ext4 rw 0 0\n/dev/sdc1 /a xfs rw 0 0\n");
     (void)tick_until(collector, "/a", true, 0);
     (void)tick_until(collector, "/b", true, 0);
     assert_int_equal(filesystem_collector.table(collector)->rows_count, 2);
 
-    write_mounts(directory, "");
+    write_mounts(&scratch, "");
     (void)tick_until(collector, "/b", false, 0);
     assert_int_equal(filesystem_collector.table(collector)->rows_count, 0);
     expect_notes(collector, "");
 
     filesystem_collector.close(collector);
-    remove_directory(directory);
 }
 
 static void mount_that_fails_has_no_row_and_is_named_once(void **state)
 {
     (void)state;
-    char *directory = new_directory();
-    make_point(directory, "/good");
-    write_mounts(directory, "/dev/sda1 /good ext4 rw 0 0\n"
-                            "/dev/sdb1 /vanished ext4 rw 0 0\n"
-                            "server:/x /mounts/x\\012y nfs rw 0 0\n");
-    struct collector *collector = open_collector(directory, directory);
+    CLEANUP(scratch_cleanup) struct scratch scratch = scratch_new();
+    make_point(&scratch, "good");
+    write_mounts(&scratch, "/dev/sda1 /good ext4 rw 0 0\n"
+                           "/dev/sdb1 /vanished ext4 rw 0 0\n"
+                           "server:/x /mounts/x\\012y nfs rw 0 0\n");
+    struct collector *collector = open_collector(scratch.path, scratch.path);
     (void)tick_until(collector, "/good", true, 0);
     (void)tick_until(collector, "/good", true, 0); /* the others are asked before it, so they have failed by now */
     assert_int_equal(filesystem_collector.table(collector)->rows_count, 1);
@@ -183,20 +160,18 @@ static void mount_that_fails_has_no_row_and_is_named_once(void **state)
     (void)tick_until(collector, "/good", true, 0);
     expect_notes(collector, "");
     filesystem_collector.close(collector);
-    remove_directory(directory);
 }
 
 static void machine_without_a_list_has_no_collector(void **state)
 {
     (void)state;
-    char *directory = new_directory();
-    struct sample_config config = {.proc_path = directory, .sys_path = "/sys", .mount_prefix = ""};
+    CLEANUP(scratch_cleanup) struct scratch scratch = scratch_new();
+    struct sample_config config = {.proc_path = scratch.path, .sys_path = "/sys", .mount_prefix = ""};
     struct collector *collector = NULL;
     struct error err = {0};
     assert_int_equal(filesystem_collector.open(&config, &collector, &err), -ENODEV);
     assert_null(collector);
     assert_non_null(strstr(err.text, "/self/mounts'"));
-    remove_directory(directory);
 }
 
 static void this_machine_has_file_systems(void **state)
@@ -213,7 +188,8 @@ static void this_machine_has_file_systems(void **state)
 struct hangfs {
     pid_t pid;
     int says_fd;
-    char *point;
+    struct scratch scratch;
+    const char *point;
 };
 
 static bool hangfs_program(char *path, size_t size)
@@ -236,6 +212,12 @@ static void hangfs_expect(const struct hangfs *fs, const char *word)
     assert_string_equal(said, word);
 }
 
+static void hangfs_tell(const struct hangfs *fs, int number, const char *word)
+{
+    assert_int_equal(kill(fs->pid, number), 0);
+    hangfs_expect(fs, word);
+}
+
 static bool hangfs_has_spoken(const struct hangfs *fs)
 {
     struct pollfd says = {.fd = fs->says_fd, .events = POLLIN};
@@ -251,25 +233,25 @@ static void skip_without_hangfs(void)
     skip();
 }
 
-static struct hangfs hangfs_start(void)
+static void hangfs_start(struct hangfs *fs)
 {
     char program[PATH_MAX];
     assert_true(hangfs_program(program, sizeof program));
-    struct hangfs fs = {.point = new_directory()};
+    *fs = (struct hangfs){.scratch = scratch_new()};
+    fs->point = fs->scratch.path;
     int fds[2];
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-    fs.pid = fork();
-    assert_true(fs.pid >= 0);
-    if (fs.pid == 0) {
+    fs->pid = fork();
+    assert_true(fs->pid >= 0);
+    if (fs->pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* a test that fails leaves no mount */
         (void)dup2(fds[1], STDOUT_FILENO);
-        (void)execl(program, program, fs.point, (char *)NULL);
+        (void)execl(program, program, fs->point, (char *)NULL);
         _exit(127);
     }
     assert_int_equal(close(fds[1]), 0);
-    fs.says_fd = fds[0];
-    hangfs_expect(&fs, "ready\n");
-    return fs;
+    fs->says_fd = fds[0];
+    hangfs_expect(fs, "ready\n");
 }
 
 static void hangfs_stop(struct hangfs *fs)
@@ -277,7 +259,7 @@ static void hangfs_stop(struct hangfs *fs)
     assert_int_equal(kill(fs->pid, SIGTERM), 0);
     assert_int_equal(waitpid(fs->pid, NULL, 0), fs->pid);
     assert_int_equal(close(fs->says_fd), 0);
-    remove_directory(fs->point);
+    scratch_cleanup(&fs->scratch);
 }
 
 static size_t count_threads(void)
@@ -306,8 +288,10 @@ static void mount_that_hangs_takes_one_thread_and_nothing_else(void **state)
     struct collector *collector = open_collector("/proc", "");
     (void)tick_until(collector, "/", true, 0);
     size_t threads = count_threads();
-    struct hangfs fs = hangfs_start(); /* after the list was read: the kernel has to tell that it changed */
-    struct hangfs other = hangfs_start();
+    struct hangfs fs;
+    hangfs_start(&fs); /* after the list was read: the kernel has to tell that it changed */
+    struct hangfs other;
+    hangfs_start(&other);
     const struct sample_row *row = tick_until(collector, fs.point, true, 0);
     assert_int_equal(integer_of(row, FILESYSTEM_SIZE), 1000 * 4096);
     assert_int_equal(integer_of(row, FILESYSTEM_USED), 400 * 4096);
@@ -316,7 +300,7 @@ static void mount_that_hangs_takes_one_thread_and_nothing_else(void **state)
     assert_true(integer_of(row, FILESYSTEM_FILES_USED) > 0);
     assert_string_equal(row->label, "hangfs");
 
-    assert_int_equal(kill(fs.pid, SIGUSR1), 0);
+    hangfs_tell(&fs, SIGUSR1, "hangs\n");
     char notes[256];
     (void)snprintf(notes, sizeof notes, "'%s' (fuse.hangfs) doesn't answer: left out until it does\n", fs.point);
     while (!hangfs_has_spoken(&fs))
@@ -331,7 +315,7 @@ static void mount_that_hangs_takes_one_thread_and_nothing_else(void **state)
     }
     expect_notes(collector, "");
 
-    assert_int_equal(kill(fs.pid, SIGUSR2), 0);
+    hangfs_tell(&fs, SIGUSR2, "answers\n");
     (void)snprintf(notes, sizeof notes, "'%s' (fuse.hangfs) answers again\n", fs.point);
     (void)tick_until(collector, fs.point, true, 0);
     expect_notes(collector, notes);
@@ -369,11 +353,12 @@ static void killed_process_leaves_its_locks_though_a_thread_hangs(void **state)
 {
     (void)state;
     skip_without_hangfs();
-    struct hangfs fs = hangfs_start();
-    char *directory = new_directory();
-    char lock_path[128];
-    (void)snprintf(lock_path, sizeof lock_path, "%s/lock", directory);
-    assert_int_equal(kill(fs.pid, SIGUSR1), 0);
+    struct hangfs fs;
+    hangfs_start(&fs);
+    CLEANUP(scratch_cleanup) struct scratch scratch = scratch_new();
+    char lock_path[PATH_MAX];
+    (void)scratch_path(&scratch, "lock", lock_path);
+    hangfs_tell(&fs, SIGUSR1, "hangs\n");
     int ready[2];
     assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
     pid_t pid = fork();
@@ -382,6 +367,7 @@ static void killed_process_leaves_its_locks_though_a_thread_hangs(void **state)
         hold_lock_and_hang(lock_path, fs.point, ready[1]);
     struct pollfd hangs = {.fd = ready[0], .events = POLLIN};
     assert_int_equal(poll(&hangs, 1, DEADLINE_MS), 1);
+    hangfs_expect(&fs, "held\n");
 
     int fd = open(lock_path, O_RDWR | O_CLOEXEC);
     assert_true(fd >= 0);
@@ -394,12 +380,11 @@ static void killed_process_leaves_its_locks_though_a_thread_hangs(void **state)
     }
     assert_int_equal(waitpid(pid, NULL, WNOHANG), 0); /* its thread still hangs, or this test shows nothing */
 
-    assert_int_equal(kill(fs.pid, SIGUSR2), 0);
+    hangfs_tell(&fs, SIGUSR2, "answers\n");
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     assert_int_equal(close(fd), 0);
     assert_int_equal(close(ready[0]), 0);
     assert_int_equal(close(ready[1]), 0);
-    remove_directory(directory);
     hangfs_stop(&fs);
 }
 

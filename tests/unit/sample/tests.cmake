@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
+cicada_unit_test(sample table DEPENDS test_support test_allocation)
+cicada_unit_test(sample procfile DEPENDS test_support test_allocation)
+cicada_unit_test(sample cpu DEPENDS test_support recorded)
 cicada_unit_test(sample probe)
 cicada_unit_test(sample mounts)
-cicada_unit_test(sample filesystem)
+cicada_unit_test(sample filesystem DEPENDS test_support)
 if(TARGET hangfs)
   add_dependencies(unit_sample_filesystem hangfs)
 endif()
