@@ -27,6 +27,7 @@ enum {
     MEMBER_FRAME_BYTES = MEMBER_HEADER_BYTES + MEMBER_TRAILER_BYTES,
     MEMBER_EMPTY_BYTES = MEMBER_FRAME_BYTES + 2, /* the shortest member: an empty deflate block takes two bytes */
     MEMBER_EXTRA_BYTES = 6,                      /* an extra field with an empty subfield */
+    MEMBER_SHRINK_PART = 8,                      /* what doesn't fit is tried again without so small a part */
     MEMBER_FLAG_EXTRA = 1 << 2,
     MEMBER_FLAG_COMMENT = 1 << 4,
 
@@ -222,7 +223,8 @@ static int pages_lay_member(struct pfw_pages *pages, const char *lines, size_t l
     size_t data_room = room - MEMBER_FRAME_BYTES;
     size_t first = pages_first_line(lines, left);
     size_t length = member_guess(pages, lines, left, data_room);
-    for (;;) {
+    /* A guess that is a little too high is mended by a little, one that is far off soon. */
+    for (size_t part = MEMBER_SHRINK_PART;; part = part > 2 ? part / 2 : 2) {
         if (length < left && room < PAGES_LITTLE_ROOM_BYTES) {
             member_put_empty(pages, room);
             return 0;
@@ -238,7 +240,7 @@ static int pages_lay_member(struct pfw_pages *pages, const char *lines, size_t l
         }
         if (length == first)
             break;
-        length = pages_cut(lines, length - length / 8 - 1);
+        length = pages_cut(lines, length - length / part - 1);
     }
     if (room < PFW_PAGE_BYTES) {
         member_put_empty(pages, room);
