@@ -103,7 +103,7 @@ bool cpu_percentages(const struct sample_row *row, double out_percent[CPU_COLUMN
     if (all <= 0)
         return false;
     for (size_t i = 0; i < CPU_COLUMNS; i++)
-        out_percent[i] = 100 * (double)ticks[i] / all;
+        out_percent[i] = (double)ticks[i] / all * 100; /* in this order never above 100 */
     return true;
 }
 

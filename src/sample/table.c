@@ -5,15 +5,15 @@
  * one that followed last time. A row that comes out of turn is found through the hash index and changes places with
  * rows[next], so that any change of order costs one look-up a row, once.
  *
- * A counter after a fall, `old` being its highest value before:
+ * A counter has lives: one begins when it grows from a value that it fell to. In each, `peak` is its highest value.
  *
- *     raw      900  1000     0     0   100  1100        back at old: goes on from it, 100 more
+ *     raw      900  1000     0     0   100  1100        a new life from 0, then back in the old one: 100 more
  *     increase       100     0     0   100   100
  *
- *     raw      900  1000   200   450   700  1100        past half of old by its own growth: a new life, old is
- * forgotten increase       100     0   250   250   400
+ *     raw      900  1000   200   450   700  1100        past half of the old peak by its own growth: that is forgotten
+ *     increase       100     0   250   250   400
  *
- *     raw      900  1000   999   999  1001              a little taken back: nothing until old is passed
+ *     raw      900  1000   999   999  1001              a little taken back: nothing until the peak is passed
  *     increase       100     0     0     1
  */
 #include "sample/table.h"
@@ -31,7 +31,7 @@
 enum {
     TABLE_ROWS_FIRST = 8,    /* capacity of a table that gets its first row; doubled from there */
     TABLE_COLUMNS_MORE = 16, /* columns that a table makes room for when one appears */
-    TABLE_STEP_BACK_PART = 8 /* a fall by this part of the value or less is a step back, not a reset */
+    TABLE_LITTLE_PART = 8    /* a value is near a peak when no more than this part of it is missing */
 };
 
 struct sample_index_row {
@@ -255,31 +255,43 @@ void sample_row_set_label(struct sample_row *row, const char *label, size_t leng
     row->label = length > 0 ? strndup(label, length) : NULL;
 }
 
+/* Is `raw` at least `peak`, or less by so little that it isn't another life? */
+static bool sample_is_near(uint64_t raw, uint64_t peak)
+{
+    return raw >= peak - peak / TABLE_LITTLE_PART;
+}
+
 /* How much a counter has grown by going to `raw`; see the top of this file. */
 static uint64_t sample_value_step(struct sample_value *value, uint64_t raw)
 {
-    uint64_t last = value->raw, old = value->raw_before_fall;
-    if (raw < last && old < last)
-        old = last;
+    uint64_t last = value->raw;
     value->raw = raw;
-    value->raw_before_fall = raw < old ? old : 0;
-    if (old == 0)
-        return raw - last;
-    if (raw >= old)
-        return raw - old;
-    uint64_t little = old - old / TABLE_STEP_BACK_PART;
-    if (raw >= little || raw < last)
+    if (value->raw_peak_before != 0 && sample_is_near(raw, value->raw_peak_before)) {
+        value->raw_peak = value->raw_peak_before; /* back in the life before */
+        value->raw_peak_before = 0;
+    }
+
+    uint64_t increase;
+    if (raw >= value->raw_peak) {
+        increase = raw - value->raw_peak;
+    } else if (sample_is_near(raw, value->raw_peak) || raw <= last) {
         return 0;
-    if (raw > old / 2)
-        value->raw_before_fall = 0;
-    return raw - last;
+    } else {
+        increase = raw - last;
+        if (value->raw_peak_before < value->raw_peak)
+            value->raw_peak_before = value->raw_peak;
+    }
+    value->raw_peak = raw;
+    if (raw > value->raw_peak_before / 2)
+        value->raw_peak_before = 0;
+    return increase;
 }
 
 void sample_row_count(struct sample_row *row, size_t column, uint64_t raw)
 {
     struct sample_value *value = &row->values[column];
     if (!value->has_raw)
-        value->raw = raw;
+        value->raw = value->raw_peak = raw;
     value->increase = sample_value_step(value, raw);
     if (__builtin_add_overflow(value->total, value->increase, &value->total))
         value->total = UINT64_MAX; /* numbers without sense may sum up to more; a total doesn't fall for it */

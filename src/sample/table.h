@@ -8,8 +8,8 @@
  * for all collectors:
  *   - a raw value below the last one increases nothing, and the difference starts anew from it: guessing a wrap
  *     makes petabytes out of a reset, so one interval is given up instead;
- *   - a raw value that is back at or above the old one goes on from the old one, until the counter has shown by
- *     growing that it has a new life (see table.c);
+ *   - a raw value that is back at or above the old one goes on from the old one, until the counter has grown to more
+ *     than half of that (see table.c);
  *   - a raw value that fell by an eighth or less is the kernel taking a little back: nothing increases until the old
  *     value is passed.
  * A row that was not seen in a tick is dropped; when it comes back, it is a new one.
@@ -45,8 +45,9 @@ struct sample_value {
     };
     uint64_t increase; /* SAMPLE_COUNTER: since the previous tick in which it was known; 0 in a row's first */
     /* the rest is table.c's, but for is_known, which stands where it makes the struct smallest */
-    uint64_t raw;
-    uint64_t raw_before_fall; /* highest raw value before the last fall, while it may still come back; else 0 */
+    uint64_t raw;             /* the last one */
+    uint64_t raw_peak;        /* the highest of this life of the counter; above `raw` after a fall */
+    uint64_t raw_peak_before; /* the highest of the life before, while that may still come back; else 0 */
     bool has_raw;
     bool is_known; /* false: this row lacks the column (an older kernel, a device that didn't answer) */
 };
