@@ -10,6 +10,16 @@ target_link_libraries(cicada_test_members PRIVATE cicada_flags cicada_util)
 target_include_directories(cicada_test_members PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/pfw")
 cicada_link_packages(cicada_test_members cmocka zlib)
 
+# And system calls that fail, stop short or hang.
+add_library(cicada_test_sysio OBJECT pfw/sysio.c)
+target_link_libraries(cicada_test_sysio PRIVATE cicada_flags)
+target_include_directories(cicada_test_sysio PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/pfw")
+foreach(function pwrite ftruncate fdatasync)
+  target_link_options(cicada_test_sysio INTERFACE "LINKER:--wrap=${function}")
+endforeach()
+
 cicada_unit_test(pfw event DEPENDS test_support)
 cicada_unit_test(pfw pages DEPENDS test_support test_allocation test_members)
+cicada_unit_test(pfw file DEPENDS test_support test_allocation test_members test_sysio)
+cicada_unit_test(pfw queue DEPENDS test_support test_allocation)
 cicada_unit_test(pfw sketch)
