@@ -41,14 +41,14 @@ static int args_grow(struct pfw_args *args, struct error *err)
     return 0;
 }
 
-int pfw_args_read(struct pfw_args *args, const struct pfw_line *line, struct error *err)
+int pfw_args_read(struct pfw_args *args, const struct pfw_json *object, struct error *err)
 {
     args->events++;
     args->count = 0;
     args->duplicates = 0;
     struct pfw_json key;
     struct pfw_arg arg;
-    for (struct cursor members = pfw_members(&line->args); pfw_members_next(&members, &key, &arg.value);) {
+    for (struct cursor members = pfw_members(object); pfw_members_next(&members, &key, &arg.value);) {
         int rc = pfw_names_add_json(&args->keys, &key, &arg.key, err);
         if (rc == 0 && arg.key >= args->capacity)
             rc = args_grow(args, err);

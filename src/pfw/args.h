@@ -43,7 +43,7 @@ static inline void pfw_args_cleanup(struct pfw_args *args)
     pfw_args_fini(args);
 }
 
-/* Takes the arguments of `line`, whose text must live as long as they are used. -ENOMEM, -ENOSPC (see the limits). */
-MUST_CHECK int pfw_args_read(struct pfw_args *args, const struct pfw_line *line, struct error *err);
+/* Takes the members of `object`, whose text must live as long as they are used. -ENOMEM, -ENOSPC (see the limits). */
+MUST_CHECK int pfw_args_read(struct pfw_args *args, const struct pfw_json *object, struct error *err);
 
 #endif

@@ -19,8 +19,8 @@ _Static_assert(PFW_SKETCH_BINS_MAX % SKETCH_OCTAVE_BINS == 0, "bins are added by
 void pfw_sketch_fini(struct pfw_sketch *sketch)
 {
     free(sketch->exact);
-    free(sketch->bins[0].counts);
-    free(sketch->bins[1].counts);
+    free(sketch->bins[0].list);
+    free(sketch->bins[1].list);
     *sketch = (struct pfw_sketch){0};
 }
 
@@ -31,13 +31,30 @@ static uint32_t sketch_index(double magnitude)
     return (uint32_t)(bits >> SKETCH_SHIFT);
 }
 
-/* The middle of a bin. */
-static double sketch_middle(uint32_t index)
+/* The place of a number between the edges of its bin. */
+static double sketch_place_in_bin(double magnitude)
 {
-    uint64_t bits = ((uint64_t)index << SKETCH_SHIFT) | UINT64_C(1) << (SKETCH_SHIFT - 1);
+    uint64_t bits;
+    memcpy(&bits, &magnitude, sizeof bits);
+    return (double)(bits & ((UINT64_C(1) << SKETCH_SHIFT) - 1)) * 0x1p-46;
+}
+
+static double sketch_at_place(uint32_t index, double place)
+{
+    uint64_t bits = ((uint64_t)index << SKETCH_SHIFT) + (uint64_t)(place * 0x1p46);
     double magnitude;
     memcpy(&magnitude, &bits, sizeof magnitude);
     return magnitude;
+}
+
+/* Adds `count` numbers whose mean place is `mean`. */
+static void sketch_fill(struct pfw_sketch_bin *bin, uint32_t count, double mean)
+{
+    uint32_t sum = (uint32_t)num_min_u64((uint64_t)bin->count + count, UINT32_MAX);
+    if (sum == bin->count)
+        return;
+    bin->mean += (float)((mean - (double)bin->mean) * count / sum);
+    bin->count = sum;
 }
 
 /* Makes the bins reach from octave to octave around `index`; where that is too far, those of the smallest fall
@@ -54,15 +71,15 @@ static int sketch_cover(struct pfw_sketch_bins *bins, uint32_t index, struct err
         begin = end - PFW_SKETCH_BINS_MAX;
     if (bins->length > 0 && begin == bins->first && end == bins->first + bins->length)
         return 0;
-    uint32_t *counts = calloc(end - begin, sizeof *counts);
-    if (counts == NULL)
+    struct pfw_sketch_bin *list = calloc(end - begin, sizeof *list);
+    if (list == NULL)
         return error_set(err, -ENOMEM, "no memory for %u bins", end - begin);
     for (uint32_t i = 0; i < bins->length; i++) {
         uint32_t to = bins->first + i > begin ? bins->first + i - begin : 0;
-        counts[to] = (uint32_t)num_min_u64((uint64_t)counts[to] + bins->counts[i], UINT32_MAX);
+        sketch_fill(&list[to], bins->list[i].count, (double)bins->list[i].mean);
     }
-    free(bins->counts);
-    *bins = (struct pfw_sketch_bins){.counts = counts, .first = begin, .length = end - begin};
+    free(bins->list);
+    *bins = (struct pfw_sketch_bins){.list = list, .first = begin, .length = end - begin};
     return 0;
 }
 
@@ -75,8 +92,7 @@ static int sketch_count(struct pfw_sketch *sketch, double value, struct error *e
         if (rc < 0)
             return rc;
     }
-    uint32_t *count = &bins->counts[index > bins->first ? index - bins->first : 0];
-    *count += *count < UINT32_MAX;
+    sketch_fill(&bins->list[index > bins->first ? index - bins->first : 0], 1, sketch_place_in_bin(fabs(value)));
     return 0;
 }
 
@@ -86,8 +102,8 @@ static int sketch_start_bins(struct pfw_sketch *sketch, struct error *err)
     for (uint32_t i = 0; i < sketch->exact_count; i++) {
         int rc = sketch_count(sketch, sketch->exact[i], err);
         if (rc < 0) {
-            free(sketch->bins[0].counts);
-            free(sketch->bins[1].counts);
+            free(sketch->bins[0].list);
+            free(sketch->bins[1].list);
             memset(sketch->bins, 0, sizeof sketch->bins);
             return rc;
         }
@@ -172,23 +188,28 @@ static double sketch_exact_quantile(const struct pfw_sketch *sketch, uint64_t ra
     return sorted[rank - sketch->zeros - 1];
 }
 
+static double sketch_bin_value(const struct pfw_sketch_bins *bins, uint32_t i)
+{
+    return sketch_at_place(bins->first + i, (double)bins->list[i].mean);
+}
+
 static double sketch_binned_quantile(const struct pfw_sketch *sketch, uint64_t rank)
 {
     const struct pfw_sketch_bins *negative = &sketch->bins[1];
     uint64_t seen = 0;
     for (uint32_t i = negative->length; i-- > 0;) {
-        seen += negative->counts[i];
+        seen += negative->list[i].count;
         if (seen >= rank)
-            return -sketch_middle(negative->first + i);
+            return -sketch_bin_value(negative, i);
     }
     seen += sketch->zeros;
     if (seen >= rank)
         return 0;
     const struct pfw_sketch_bins *positive = &sketch->bins[0];
     for (uint32_t i = 0; i < positive->length; i++) {
-        seen += positive->counts[i];
+        seen += positive->list[i].count;
         if (seen >= rank)
-            return sketch_middle(positive->first + i);
+            return sketch_bin_value(positive, i);
     }
     return sketch->max; /* bins that are full have counted less than there was */
 }

@@ -9,9 +9,10 @@
  *   IEEE 754 double  |sign|exponent 11|mantissa 6|mantissa 46 …|     a bin is 1/64 to 1/128 of its numbers wide
  *                         ^---- index of the bin ^
  *
- * A quantile is then the middle of its bin, at most 1/128 (0.8 %) from the exact one. Each sign has bins for a span of
- * 2^64 (19 decades) below its largest number; what is smaller counts as the smallest told apart. A bin counts to
- * 2^32 - 1 and stays there. One thread.
+ * A quantile is then the mean of the numbers in its bin: at most 1/64 (1.6 %) from the exact one, and the exact one
+ * where all of them are equal, as with a value that comes again and again. Each sign has bins for a span of 2^64 (19
+ * decades) below its largest number; what is smaller counts as the smallest told apart. A bin counts to 2^32 - 1 and
+ * stays there. One thread.
  */
 #ifndef PFW_SKETCH_H
 #define PFW_SKETCH_H
@@ -24,11 +25,16 @@
 
 #define PFW_SKETCH_EXACT_MAX      128
 #define PFW_SKETCH_BINS_MAX       4096
-#define PFW_SKETCH_RELATIVE_ERROR (1.0 / 128)
+#define PFW_SKETCH_RELATIVE_ERROR (1.0 / 64)
+
+struct pfw_sketch_bin {
+    uint32_t count;
+    float mean; /* of the numbers' places between the bin's edges, 0 to 1 */
+};
 
 struct pfw_sketch_bins {
-    uint32_t *counts;
-    uint32_t first; /* index of counts[0] */
+    struct pfw_sketch_bin *list;
+    uint32_t first; /* index of list[0] */
     uint32_t length;
 };
 

@@ -30,7 +30,7 @@ static void arguments_are_collected_each_key_once(void **state)
     pfw_args_init(&args);
     struct pfw_line line;
     parse_ok("{\"args\":{\"a\":1,\"b\":2,\"\\u0061\":3,\"\\u00e4\":4,\"\xc3\xa4\":5}}", &line);
-    assert_int_equal(pfw_args_read(&args, &line, NULL), 0);
+    assert_int_equal(pfw_args_read(&args, &line.args, NULL), 0);
     assert_int_equal(args.count, 3);
     assert_int_equal(args.duplicates, 2);
     assert_true(is_key(&args, 0, "a"));
@@ -41,13 +41,13 @@ static void arguments_are_collected_each_key_once(void **state)
 
     uint32_t key_of_b = args.list[1].key;
     parse_ok("{\"args\":{\"b\":6}}", &line);
-    assert_int_equal(pfw_args_read(&args, &line, NULL), 0);
+    assert_int_equal(pfw_args_read(&args, &line.args, NULL), 0);
     assert_int_equal(args.count, 1);
     assert_int_equal(args.duplicates, 0);
     assert_int_equal(args.list[0].key, key_of_b);
     assert_true(cursor_equals(&args.list[0].value.text, "6"));
     parse_ok("{}", &line);
-    assert_int_equal(pfw_args_read(&args, &line, NULL), 0);
+    assert_int_equal(pfw_args_read(&args, &line.args, NULL), 0);
     assert_int_equal(args.count, 0);
 }
 
@@ -68,7 +68,7 @@ static void many_arguments_keep_their_order_and_values(void **state)
     CLEANUP(pfw_args_cleanup) struct pfw_args args;
     pfw_args_init(&args);
     for (int round = 0; round < 2; round++) {
-        assert_int_equal(pfw_args_read(&args, &line, NULL), 0);
+        assert_int_equal(pfw_args_read(&args, &line.args, NULL), 0);
         assert_int_equal(args.count, COUNT);
         assert_int_equal(args.duplicates, COUNT);
         for (unsigned i = 0; i < COUNT; i++) {

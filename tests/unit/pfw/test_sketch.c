@@ -122,6 +122,26 @@ static void a_span_too_wide_for_the_bins_spoils_only_the_smallest(void **state)
     pfw_sketch_fini(&sketch);
 }
 
+static void a_value_that_comes_again_and_again_is_exact(void **state)
+{
+    (void)state;
+    static const double values[] = {4096, 1, 0.1, 123456789, -7.5};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        struct pfw_sketch sketch = {0};
+        for (int round = 0; round < 1000; round++) {
+            add(&sketch, values[i]);
+            if (round % 10 == 0)
+                add(&sketch, values[i] * 10);
+            if (round % 20 == 0)
+                add(&sketch, values[i] / 10);
+        }
+        assert_false(pfw_sketch_is_exact(&sketch));
+        if (fabs(pfw_sketch_quantile(&sketch, 0.5) / values[i] - 1) > 1e-8)
+            fail_msg("%g became %.17g", values[i], pfw_sketch_quantile(&sketch, 0.5));
+        pfw_sketch_fini(&sketch);
+    }
+}
+
 static void sums_of_many_keep_small_terms(void **state)
 {
     (void)state;
@@ -139,6 +159,7 @@ int main(void)
         cmocka_unit_test(few_numbers_have_exact_quantiles),
         cmocka_unit_test(quantiles_of_many_numbers_keep_the_stated_error),
         cmocka_unit_test(a_span_too_wide_for_the_bins_spoils_only_the_smallest),
+        cmocka_unit_test(a_value_that_comes_again_and_again_is_exact),
         cmocka_unit_test(sums_of_many_keep_small_terms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
