@@ -227,15 +227,15 @@ struct pfw_writer_status recorder_status(struct recorder *recorder)
     return pfw_writer_status(recorder->writer);
 }
 
-/* Its id and count are how many events the file holds before it, so all of those must be in the file first. */
+/* Its id and count are how many events the file holds, this one too, so all others must be in the file first. */
 static void recorder_append_end(struct recorder *recorder, const struct buf *used)
 {
     struct pfw_writer_status status = pfw_writer_status(recorder->writer);
+    uint64_t events = status.events_written + 1;
     CLEANUP(buf_cleanup) struct buf line;
     buf_init(&line, RECORDER_TEXT_MAX_BYTES);
-    pfw_event_begin_complete(&line, &recorder->source, status.events_written, "end",
-                             recorder_ts(recorder, clock_boot_ns()));
-    pfw_event_u64(&line, "num_events", status.events_written);
+    pfw_event_begin_complete(&line, &recorder->source, events, "end", recorder_ts(recorder, clock_boot_ns()));
+    pfw_event_u64(&line, "num_events", events);
     pfw_event_u64(&line, "dropped", status.events_dropped);
     if (recorder->options->has_metadata) {
         pfw_event_json(&line, "cfg", recorder->cfg.data, recorder->cfg.length);

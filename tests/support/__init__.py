@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""support: what tests of several folders share: waiting with deadlines, services, traces, nodes made of files."""
