@@ -12,6 +12,7 @@
 #include "util/buf.h"
 
 enum {
+    SUMMARY_FIRST_CAPACITY = 16,
     SUMMARY_RUNS_MAX = 1 << 20,
     SUMMARY_RUNS_MAX_BYTES = 64 << 20,
     SUMMARY_FINDING_MAX_BYTES = 4096,
@@ -113,21 +114,25 @@ static void summary_check_keys(struct pfw_summary *summary, const struct pfw_lin
 
 /* ---- tables ---- */
 
-/* Makes `*list` hold at least `count` elements, new ones zeroed. */
-static int summary_reserve(void **list, uint32_t *capacity, uint32_t count, size_t element_bytes, struct error *err)
+/*
+ * Makes `list` hold at least `count` elements, new ones zeroed, and returns it. NULL without memory: `list` is then as
+ * it was.
+ */
+static void *summary_reserve(void *list, uint32_t *capacity, uint32_t count, size_t element_bytes, struct error *err)
 {
     if (count <= *capacity)
-        return 0;
-    size_t grown = *capacity == 0 ? 16 : (size_t)*capacity * 2;
+        return list;
+    size_t grown = *capacity == 0 ? SUMMARY_FIRST_CAPACITY : (size_t)*capacity * 2;
     if (grown < count)
         grown = count;
-    void *larger = realloc(*list, grown * element_bytes);
-    if (larger == NULL)
-        return error_set(err, -ENOMEM, "no memory for %zu hosts, series or runs", grown);
-    memset((char *)larger + *capacity * element_bytes, 0, (grown - *capacity) * element_bytes);
-    *list = larger;
+    char *larger = realloc(list, grown * element_bytes);
+    if (larger == NULL) {
+        (void)error_set(err, -ENOMEM, "no memory for %zu hosts, series or runs", grown); /* NULL says it */
+        return NULL;
+    }
+    memset(larger + *capacity * element_bytes, 0, (grown - *capacity) * element_bytes);
     *capacity = (uint32_t)grown;
-    return 0;
+    return larger;
 }
 
 static int summary_host_of(struct pfw_summary *summary, const struct pfw_line *line, uint32_t *out_host,
@@ -136,8 +141,12 @@ static int summary_host_of(struct pfw_summary *summary, const struct pfw_line *l
     int rc = pfw_hosts_of(&summary->hosts, line, out_host, err);
     if (rc < 0)
         return rc;
-    return summary_reserve((void **)&summary->host_list, &summary->host_capacity, summary->hosts.hashes.count,
-                           sizeof *summary->host_list, err);
+    struct pfw_summary_host *list =
+        summary_reserve(summary->host_list, &summary->host_capacity, summary->hosts.hashes.count, sizeof *list, err);
+    if (list == NULL)
+        return -ENOMEM;
+    summary->host_list = list;
+    return 0;
 }
 
 static int summary_series_of(struct pfw_summary *summary, uint32_t host, const struct pfw_line *line,
@@ -145,11 +154,13 @@ static int summary_series_of(struct pfw_summary *summary, uint32_t host, const s
 {
     uint32_t number;
     int rc = pfw_series_of(&summary->series, host, line, &number, err);
-    if (rc == 0)
-        rc = summary_reserve((void **)&summary->series_list, &summary->series_capacity, number + 1,
-                             sizeof *summary->series_list, err);
     if (rc < 0)
         return rc;
+    struct pfw_summary_series *list =
+        summary_reserve(summary->series_list, &summary->series_capacity, number + 1, sizeof *list, err);
+    if (list == NULL)
+        return -ENOMEM;
+    summary->series_list = list;
     *out_series = &summary->series_list[number];
     if ((*out_series)->events == 0)
         summary->host_list[host].series++;
@@ -162,11 +173,13 @@ static int summary_run_of(struct pfw_summary *summary, uint32_t host, const stru
     const struct summary_run_key key = {.pid = line->pid.value, .host = host};
     uint32_t number;
     int rc = pfw_names_add(&summary->runs, &key, sizeof key, &number, err);
-    if (rc == 0)
-        rc = summary_reserve((void **)&summary->run_list, &summary->run_capacity, number + 1, sizeof *summary->run_list,
-                             err);
     if (rc < 0)
         return rc;
+    struct pfw_summary_run *list =
+        summary_reserve(summary->run_list, &summary->run_capacity, number + 1, sizeof *list, err);
+    if (list == NULL)
+        return -ENOMEM;
+    summary->run_list = list;
     *out_run = &summary->run_list[number];
     return 0;
 }
@@ -261,8 +274,8 @@ int pfw_summary_add(struct pfw_summary *summary, const struct pfw_line *line, st
 {
     pfw_unit_observe(&summary->unit, line);
     uint32_t number;
-    struct pfw_summary_series *series;
-    struct pfw_summary_run *run;
+    struct pfw_summary_series *series = NULL;
+    struct pfw_summary_run *run = NULL;
     int rc = summary_host_of(summary, line, &number, err);
     if (rc == 0)
         rc = summary_series_of(summary, number, line, &series, err);
