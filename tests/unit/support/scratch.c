@@ -5,6 +5,7 @@
 #include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,18 +15,10 @@
 
 #include <cmocka.h>
 
-enum { SCRATCH_DESCRIPTORS_MAX = 16 };
+enum { SCRATCH_DESCRIPTORS_MAX = 16, SCRATCH_LIVE_MAX = 64 };
 
-struct scratch scratch_new(void)
-{
-    struct scratch scratch;
-    const char *parent = getenv("TMPDIR");
-    if (parent == NULL || parent[0] == '\0')
-        parent = "/tmp";
-    (void)snprintf(scratch.path, sizeof scratch.path, "%s/cicada-test-XXXXXX", parent);
-    assert_non_null(mkdtemp(scratch.path));
-    return scratch;
-}
+/* Directories that failed tests left; cmocka's jump out of a test passes its cleanup. */
+static struct scratch scratch_live[SCRATCH_LIVE_MAX];
 
 static int scratch_open_up(const char *path, const struct stat *status, int type, struct FTW *place)
 {
@@ -45,12 +38,50 @@ static int scratch_remove(const char *path, const struct stat *status, int type,
     return 0;
 }
 
+static void scratch_remove_all(const char *path)
+{
+    (void)nftw(path, scratch_open_up, SCRATCH_DESCRIPTORS_MAX, FTW_PHYS | FTW_MOUNT);
+    (void)nftw(path, scratch_remove, SCRATCH_DESCRIPTORS_MAX, FTW_PHYS | FTW_MOUNT | FTW_DEPTH);
+    if (access(path, F_OK) == 0)
+        print_error("'%s' could not be removed\n", path);
+}
+
+static void scratch_at_exit(void)
+{
+    for (size_t i = 0; i < SCRATCH_LIVE_MAX; i++) {
+        if (scratch_live[i].path[0] != '\0')
+            scratch_remove_all(scratch_live[i].path);
+    }
+}
+
+struct scratch scratch_new(void)
+{
+    static bool is_registered;
+    struct scratch scratch;
+    const char *parent = getenv("TMPDIR");
+    if (parent == NULL || parent[0] == '\0')
+        parent = "/tmp";
+    (void)snprintf(scratch.path, sizeof scratch.path, "%s/cicada-test-XXXXXX", parent);
+    assert_non_null(mkdtemp(scratch.path));
+    if (!is_registered)
+        assert_int_equal(atexit(scratch_at_exit), 0);
+    is_registered = true;
+    for (size_t i = 0; i < SCRATCH_LIVE_MAX; i++) {
+        if (scratch_live[i].path[0] == '\0') {
+            scratch_live[i] = scratch;
+            break;
+        }
+    }
+    return scratch;
+}
+
 void scratch_cleanup(struct scratch *scratch)
 {
-    (void)nftw(scratch->path, scratch_open_up, SCRATCH_DESCRIPTORS_MAX, FTW_PHYS | FTW_MOUNT);
-    (void)nftw(scratch->path, scratch_remove, SCRATCH_DESCRIPTORS_MAX, FTW_PHYS | FTW_MOUNT | FTW_DEPTH);
-    if (access(scratch->path, F_OK) == 0)
-        print_error("'%s' could not be removed\n", scratch->path);
+    scratch_remove_all(scratch->path);
+    for (size_t i = 0; i < SCRATCH_LIVE_MAX; i++) {
+        if (strcmp(scratch_live[i].path, scratch->path) == 0)
+            scratch_live[i].path[0] = '\0';
+    }
 }
 
 char *scratch_path(const struct scratch *scratch, const char *name, char out_path[PATH_MAX])

@@ -18,7 +18,10 @@ struct scratch {
 
 struct scratch scratch_new(void);
 
-/* Removes the directory and all below it, whatever its modes; doesn't cross into other file systems. */
+/*
+ * Removes the directory and all below it, whatever its modes; doesn't cross into other file systems. A test that fails
+ * jumps over this; the directory then goes when the process ends.
+ */
 void scratch_cleanup(struct scratch *scratch);
 
 /* "<scratch>/<name>", in a buffer of the caller's of PATH_MAX bytes; returns it. */
