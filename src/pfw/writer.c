@@ -348,8 +348,8 @@ static void *writer_run(void *context)
 
         writer_lock(writer);
         writer->answered = asked;
-        writer->answer = err;
-        (void)pthread_cond_broadcast(&writer->settled); /* fails only for what is no condition */
+        writer->answer = rc < 0 ? err : (struct error){0}; /* a failure that did no harm may have left its words */
+        (void)pthread_cond_broadcast(&writer->settled);    /* fails only for what is no condition */
         writer_unlock(writer);
     }
     writer_end(writer);
@@ -361,17 +361,19 @@ static int writer_start(struct pfw_writer *writer, struct error *err)
 {
     pthread_attr_t attributes;
     int rc = pthread_attr_init(&attributes);
-    if (rc != 0)
-        return error_set(err, -rc, "starting a thread to write the trace: %s", strerror(rc));
-    sigset_t all, before;
-    (void)sigfillset(&all);                                           /* can't fail */
-    (void)pthread_attr_setstacksize(&attributes, WRITER_STACK_BYTES); /* fails: it gets the usual one */
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);                /* fails only for a bad `how` */
-    rc = pthread_create(&writer->thread, &attributes, writer_run, writer);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    (void)pthread_attr_destroy(&attributes);
-    if (rc != 0)
-        return error_set(err, -rc, "starting a thread to write the trace: %s", strerror(rc));
+    if (rc == 0) {
+        sigset_t all, before;
+        (void)sigfillset(&all);                                           /* can't fail */
+        (void)pthread_attr_setstacksize(&attributes, WRITER_STACK_BYTES); /* fails: it gets the usual one */
+        (void)pthread_sigmask(SIG_SETMASK, &all, &before);                /* fails only for a bad `how` */
+        rc = pthread_create(&writer->thread, &attributes, writer_run, writer);
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+        (void)pthread_attr_destroy(&attributes); /* memory of ours: can't fail */
+    }
+    if (rc != 0) {
+        errno = rc;
+        return error_errno(err, "starting a thread that writes '%s'", writer->path);
+    }
     return 0;
 }
 

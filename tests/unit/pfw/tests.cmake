@@ -18,8 +18,14 @@ foreach(function pwrite ftruncate fdatasync)
   target_link_options(cicada_test_sysio INTERFACE "LINKER:--wrap=${function}")
 endforeach()
 
+add_library(cicada_test_trace OBJECT pfw/trace.c)
+target_link_libraries(cicada_test_trace PRIVATE cicada_flags cicada_pfw cicada_test_members cicada_test_support
+                      cicada_test_sysio)
+
 cicada_unit_test(pfw event DEPENDS test_support)
 cicada_unit_test(pfw pages DEPENDS test_support test_allocation test_members)
 cicada_unit_test(pfw file DEPENDS test_support test_allocation test_members test_sysio)
 cicada_unit_test(pfw queue DEPENDS test_support test_allocation)
+cicada_unit_test(pfw writer DEPENDS test_support test_allocation test_members test_sysio test_trace)
+cicada_unit_test(pfw writer_failures DEPENDS test_support test_members test_sysio test_trace)
 cicada_unit_test(pfw sketch)
