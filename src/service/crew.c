@@ -55,7 +55,7 @@ int crew_new(const struct crew_request *request, struct crew **out_crew, struct 
     if (works == 0)
         works = 1; /* without a collector, on_sampled() is still called each tick */
     char threads[16];
-    (void)snprintf(threads, sizeof threads, "%u", request->threads);
+    (void)snprintf(threads, sizeof threads, "%zu", works); /* more would never have work */
     struct crew *crew = calloc(1, sizeof *crew + works * sizeof crew->works[0]);
     struct crew_job *crew_jobs = calloc(jobs + 1, sizeof *crew_jobs);
     if (crew == NULL || crew_jobs == NULL || setenv("UV_THREADPOOL_SIZE", threads, 1) < 0) {

@@ -26,7 +26,10 @@ struct crew_request {
     void *context;
 };
 
-/* libuv makes its pool when it is first used: `threads` are asked for before that. -ENOMEM. */
+/*
+ * libuv makes its pool when it is first used: `threads` are asked for before that, or as many as there are collectors
+ * if that is less. -ENOMEM.
+ */
 MUST_CHECK int crew_new(const struct crew_request *request, struct crew **out_crew, struct error *err);
 void crew_free(struct crew *crew); /* not while it is busy */
 

@@ -33,6 +33,8 @@ static void journal_reopen_now(struct journal *journal)
     struct error err = {0};
     if (journal->out_path != NULL && daemon_redirect(journal->out_path, journal->err_path, &err) < 0)
         log_error("reopening the log files: %s; the old ones stay in use", err.text);
+    else
+        log_info("log files reopened");
 }
 
 /* Copies what is in the pipe. False when there will be no more: the last writer has closed its end. */

@@ -48,6 +48,7 @@ struct service {
     const struct options *options;
     enum service_phase phase;
     struct error failure; /* why it ended, when it was not told to */
+    bool is_ready;        /* the one who started it was told so */
     bool is_end_wanted;
     bool is_hanging; /* a collector has not come back */
 
@@ -195,6 +196,8 @@ static void service_become_ready(struct service *service)
         rc = service->request->on_ready(service->request->context, buf_string(&service->notes), &err);
     if (rc < 0)
         service_fail(service, &err);
+    else
+        service->is_ready = true;
 }
 
 static void service_on_done(void *context)
@@ -409,14 +412,12 @@ int service_run(const struct service_request *request, struct error *err)
     if (rc < 0)
         return rc;
     rc = service_open(&service, err);
-    bool was_ready = false;
     if (rc == 0) {
         (void)uv_run(&service.loop, UV_RUN_DEFAULT); /* until uv_stop() */
-        was_ready = request->instance->state.phase != STATE_STARTING;
         if (service.failure.code < 0)
             rc = error_set(err, service.failure.code, "%s", service.failure.text);
     }
-    if (was_ready) {
+    if (service.is_ready) {
         int closed = service_close_trace(&service, rc == 0 ? err : NULL);
         rc = rc < 0 ? rc : closed;
     } else {

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""File systems that are full, gone or read-only: said once, sampling goes on, nothing is lost in silence."""
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from support import tracereader
+from support.waiting import rounds, wait_until
+
+
+def fill(directory):
+    """Takes all space that is left."""
+    with open(directory / "filler", "wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError:
+            pass
+
+
+def test_a_full_disk_is_said_once_and_writing_goes_on_when_there_is_room(service, small_tmpfs):
+    disk = small_tmpfs(1 << 20)
+    one = service(prefix=disk / "trace", DFTRACER_TRACE_INTERVAL_MS=20, DFTRACER_FLUSH_INTERVAL_MS=50)
+    one.start()
+    one.wait_for("memory", 3)
+    fill(disk)
+    wait_until(lambda: "No space left on device" in one.errors(), "a word about the full disk")
+    ticks = one.must("status").stdout
+    assert "can't be written at the moment" in wait_until(
+        lambda: text if "can't be written" in (text := one.must("status").stdout) else None, "status tells"), ticks
+    written = len(one.so_far().events)
+    time.sleep(0.5)  # meanwhile it samples into its buffer
+    (disk / "filler").unlink()
+    wait_until(lambda: len(one.so_far().named("memory")) > written / 10 and "can be written again" in one.errors(), "writing again")
+    one.stop()
+    trace = one.load()
+    assert trace.is_ended
+    assert one.errors().count("No space left") == 1
+    if not trace.named("dropped_events"):  # all of it found room in the buffer: then there is no gap
+        assert max(trace.steps_ms("memory")[1:]) < 300
+
+
+def test_what_the_buffer_can_not_hold_is_counted_in_the_trace(service, small_tmpfs):
+    disk = small_tmpfs(1 << 20)
+    one = service(prefix=disk / "trace", DFTRACER_TRACE_INTERVAL_MS=2, DFTRACER_FLUSH_INTERVAL_MS=50, DFTRACER_WRITE_BUFFER_SIZE=65536)
+    one.start()
+    one.wait_for("memory", 3)
+    fill(disk)
+    wait_until(lambda: " 0 dropped" not in one.must("status").stdout, "dropped events")
+    (disk / "filler").unlink()
+    one.wait_for("dropped_events")
+    stopped = one.stop()
+    trace = one.load()
+    dropped = trace.args("dropped_events")
+    assert all(args["count"] > 0 for args in dropped)
+    assert sum(args["count"] for args in dropped) == trace.args("end")[0]["dropped"]
+    assert f"({trace.args('end')[0]['dropped']} could not be written and are missing)" in stopped.stdout
+
+
+def test_stop_on_a_full_disk_says_what_is_missing(service, small_tmpfs):
+    disk = small_tmpfs(1 << 20)
+    one = service(prefix=disk / "trace", DFTRACER_TRACE_INTERVAL_MS=10, DFTRACER_FLUSH_INTERVAL_MS=50)
+    one.start()
+    one.wait_for("memory", 3)
+    fill(disk)
+    wait_until(lambda: "No space left" in one.errors(), "a word about the full disk")
+    stopped = one.call("stop")
+    assert stopped.returncode == 1
+    assert "is not complete" in stopped.stderr and "No space left on device" in stopped.stderr
+    assert one.call("status").returncode == 3
+    subprocess.run(["gzip", "-t", one.path()], check=True)
+
+
+def test_start_on_a_full_disk_fails_and_leaves_nothing(service, small_tmpfs):
+    disk = small_tmpfs(1 << 16)
+    fill(disk)
+    one = service(prefix=disk / "trace")
+    started = one.call("start")
+    assert started.returncode == 1 and "No space left on device" in started.stderr
+    assert not one.traces() and not one.pid_file.exists()
+
+
+def test_a_log_dir_on_a_full_disk_is_refused(service, small_tmpfs):
+    disk = small_tmpfs(1 << 16)
+    fill(disk)
+    one = service(log_dir=disk)
+    started = one.call("start")
+    assert started.returncode == 1 and "No space left on device" in started.stderr and str(disk) in started.stderr
+    assert not one.traces() and not one.pid_file.exists()
+
+
+def test_a_log_dir_without_inodes_is_refused(service, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("needs root: mounts a small file system")
+    disk = tmp_path / "few"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "nr_inodes=2", "cicada-test", disk], check=True)
+    try:
+        one = service(log_dir=disk)
+        started = one.call("start")
+        assert started.returncode == 1 and "No space left on device" in started.stderr
+        assert not one.traces()
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_a_directory_that_is_removed_while_running_is_said_once_and_the_trace_goes_on_when_it_is_back(service, tmp_path):
+    directory = tmp_path / "traces"
+    directory.mkdir()
+    one = service(prefix=directory / "trace", DFTRACER_TRACE_INTERVAL_MS=20, DFTRACER_FLUSH_INTERVAL_MS=50)
+    one.start()
+    one.wait_for("memory", 3)
+    shutil.rmtree(directory)
+    wait_until(lambda: "No such file or directory" in one.errors(), "a word about the directory")
+    pid = one.pid()
+    directory.mkdir()
+    one.wait_for("memory", 3)
+    assert one.pid() == pid
+    one.stop()
+    trace = one.load()
+    assert trace.is_ended and trace.events[0]["name"] == "start" and trace.named("HH")
+    assert one.errors().count("No such file or directory") == 1
+    assert one.errors().count("was removed, and is begun anew") == 1
+
+
+def test_stop_while_the_directory_is_gone_fails_with_the_reason(service, tmp_path):
+    directory = tmp_path / "traces"
+    directory.mkdir()
+    one = service(prefix=directory / "trace", DFTRACER_FLUSH_INTERVAL_MS=50)
+    one.start()
+    one.wait_for("memory", 3)
+    shutil.rmtree(directory)
+    wait_until(lambda: "No such file or directory" in one.errors(), "a word about the directory")
+    stopped = one.call("stop")
+    assert stopped.returncode == 1 and "No such file or directory" in stopped.stderr
+    assert not directory.exists()
+
+
+def test_a_removed_log_dir_does_not_end_the_service(service):
+    one = service()
+    one.start()
+    pid = one.pid()
+    shutil.rmtree(one.log_dir)
+    one.wait_for_ticks(5)
+    one.signal = lambda number: os.kill(pid, number)
+    one.signal(signal.SIGHUP)
+    one.log_dir.mkdir()
+    assert f"pid {pid}" in one.must("status").stdout
+    one.stop()
+    assert one.load().is_ended
+
+
+def test_kills_at_any_moment_leave_valid_traces_that_lack_one_flush_interval_at_most(service):
+    """Whole lines, valid gzip, and events up to one flush interval (and one tick) before the kill."""
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    flush_ms, tick_ms = 200, 10
+    for _ in range(rounds(15, 100)):
+        one = service(DFTRACER_TRACE_INTERVAL_MS=tick_ms, DFTRACER_FLUSH_INTERVAL_MS=flush_ms)
+        one.start()
+        pid = one.pid()
+        time.sleep(chance.uniform(0, 0.7))
+        killed_us = time.time_ns() // 1000
+        os.kill(pid, signal.SIGKILL)
+        one.wait_for_end(pid)
+        path = one.path()
+        subprocess.run(["gzip", "-t", path], check=True)
+        trace = tracereader.load(path, has_counters=False)
+        # The start event is in the file in any case, and stands for the time before the first flush.
+        last_us = max(event["ts"] for event in trace.events if "ts" in event)
+        assert killed_us - last_us < (flush_ms + 10 * tick_ms) * 1000, f"seed {seed}"
+        path.unlink()
