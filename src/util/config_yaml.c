@@ -11,6 +11,9 @@
 #include "util/cursor.h"
 #include "util/utf8.h"
 
+/* Far more than people write, far less than what makes libyaml slow. */
+enum { CONFIG_YAML_DEPTH_MAX = 100 };
+
 /* What a walk hands down: the document, and who is asked about its keys. */
 struct config_yaml_reader {
     const struct config_yaml *yaml;
@@ -144,6 +147,9 @@ static int config_yaml_syntax_error(const struct config_yaml *yaml, const yaml_p
         return error_set(err, -ENOMEM, "%s", yaml->name);
     size_t line = parser->error == YAML_READER_ERROR ? config_yaml_line_at(yaml, parser->problem_offset)
                                                      : parser->problem_mark.line + 1;
+    size_t last_line = config_yaml_line_at(yaml, yaml->length > 0 ? yaml->length - 1 : 0);
+    if (line > last_line)
+        line = last_line; /* what is missing at the end is missing in a line that isn't there */
     const char *problem = parser->problem != NULL ? parser->problem : "unknown problem";
     if (parser->context == NULL)
         return error_set(err, -EINVAL, "%s:%zu: not YAML: %s", yaml->name, line, problem);
@@ -161,19 +167,45 @@ static void config_yaml_document_cleanup(yaml_document_t *document)
     yaml_document_delete(document);
 }
 
-/* A file of several documents is one of which only the first is meant for us; that is said, since it may be a slip. */
-static int config_yaml_look_beyond(const struct config_yaml *yaml, const struct config_yaml_walk *walk,
-                                   yaml_parser_t *parser, struct error *err)
+static void config_yaml_event_cleanup(yaml_event_t *event)
 {
-    CLEANUP(config_yaml_document_cleanup) yaml_document_t document = {0};
-    if (yaml_parser_load(parser, &document) == 0)
-        return config_yaml_syntax_error(yaml, parser, err);
-    if (yaml_document_get_root_node(&document) != NULL)
-        walk->on_warning(walk->context, document.start_mark.line + 1, "---", "only the first document is read");
+    yaml_event_delete(event);
+}
+
+/*
+ * A first pass that keeps nothing. libyaml takes time by the square of the depth, half a minute for 256 KiB of
+ * brackets, so that depth is bounded before a tree is made. `*out_second_line` is where a second document begins, 0:
+ * nowhere.
+ */
+static int config_yaml_check(const struct config_yaml *yaml, size_t *out_second_line, struct error *err)
+{
+    CLEANUP(config_yaml_parser_cleanup) yaml_parser_t parser = {0};
+    if (yaml_parser_initialize(&parser) == 0)
+        return error_set(err, -ENOMEM, "%s", yaml->name);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)yaml->text, yaml->length);
+
+    size_t depth = 0;
+    size_t documents = 0;
+    for (yaml_event_type_t type = YAML_NO_EVENT; type != YAML_STREAM_END_EVENT;) {
+        CLEANUP(config_yaml_event_cleanup) yaml_event_t event = {0};
+        if (yaml_parser_parse(&parser, &event) == 0)
+            return config_yaml_syntax_error(yaml, &parser, err);
+        type = event.type;
+        if (type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT)
+            depth++;
+        else if (type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT)
+            depth--;
+        else if (type == YAML_DOCUMENT_START_EVENT && ++documents == 2)
+            *out_second_line = event.start_mark.line + 1;
+        if (depth > CONFIG_YAML_DEPTH_MAX)
+            return error_set(err, -EINVAL, "%s:%zu: nested more than %d levels deep", yaml->name,
+                             event.start_mark.line + 1, CONFIG_YAML_DEPTH_MAX);
+    }
     return 0;
 }
 
-int config_yaml_read(const struct config_yaml *yaml, const struct config_yaml_walk *walk, struct error *err)
+static int config_yaml_walk_document(const struct config_yaml *yaml, const struct config_yaml_walk *walk,
+                                     struct error *err)
 {
     CLEANUP(config_yaml_parser_cleanup) yaml_parser_t parser = {0};
     if (yaml_parser_initialize(&parser) == 0)
@@ -187,10 +219,22 @@ int config_yaml_read(const struct config_yaml *yaml, const struct config_yaml_wa
     if (root == NULL)
         return 0; /* nothing but comments */
     enum config_yaml_type type = config_yaml_type_of(root);
-    if (type != CONFIG_YAML_MAPPING && type != CONFIG_YAML_NULL)
+    if (type == CONFIG_YAML_NULL)
+        return 0;
+    if (type != CONFIG_YAML_MAPPING)
         return error_set(err, -EINVAL, "%s:%zu: the file must be a mapping of keys, not %s", yaml->name,
                          root->start_mark.line + 1, config_yaml_type_name(type));
     const struct config_yaml_reader reader = {.yaml = yaml, .walk = walk, .document = &document};
-    int rc = type == CONFIG_YAML_MAPPING ? config_yaml_walk_mapping(&reader, "", root, err) : 0;
-    return rc != 0 ? rc : config_yaml_look_beyond(yaml, walk, &parser, err);
+    return config_yaml_walk_mapping(&reader, "", root, err);
+}
+
+int config_yaml_read(const struct config_yaml *yaml, const struct config_yaml_walk *walk, struct error *err)
+{
+    size_t second_line = 0;
+    int rc = config_yaml_check(yaml, &second_line, err);
+    if (rc == 0)
+        rc = config_yaml_walk_document(yaml, walk, err);
+    if (rc == 0 && second_line != 0) /* said, since it may be a slip */
+        walk->on_warning(walk->context, second_line, "---", "only the first document is read");
+    return rc;
 }
