@@ -7,11 +7,21 @@
 #include "sample/load.h"
 #include "sample/memory.h"
 #include "sample/network.h"
+#include "sample/power.h"
 #include "sample/pressure.h"
 #include "sample/temperature.h"
 #include "sample/vm.h"
 
 const struct collector_ops *const collectors[] = {
-    &cpu_collector,  &memory_collector,     &load_collector,    &pressure_collector,    &vm_collector,
-    &disk_collector, &filesystem_collector, &network_collector, &temperature_collector, NULL,
+    &cpu_collector,
+    &memory_collector,
+    &load_collector,
+    &pressure_collector,
+    &vm_collector,
+    &disk_collector,
+    &filesystem_collector,
+    &network_collector,
+    &temperature_collector,
+    &power_collector,
+    NULL,
 };

@@ -69,6 +69,7 @@ MUST_CHECK bool devices_read_text(const struct device *device, const char *path,
 /* Asks all devices anew and takes their latest answers. Fails like probe_tick(). */
 MUST_CHECK int devices_tick(struct devices *devices, int64_t now_boot_ns, struct error *err);
 
+/* The devices of interest, in the order of their numbers. Borrowed until the next devices_tick(). */
 size_t devices_count(const struct devices *devices);
 const struct device *devices_at(const struct devices *devices, size_t index);
 

@@ -13,6 +13,9 @@
 
 enum { SENSORS_NAME_MAX_BYTES = 64, SENSORS_LABEL_MAX_BYTES = 128 };
 
+/* ACPI's power meters have the second; where there is neither, the file's own name does. */
+static const char *const sensors_label_suffixes[] = {"_label", "_oem_info"};
+
 /* A file that matches, before it is a sensor. */
 struct sensors_match {
     char name[SENSORS_NAME_MAX_BYTES]; /* "temp2" */
@@ -99,13 +102,15 @@ static bool sensors_fill(struct device *device, const char *chip, const char *ha
                          const struct sensors_match *match, const char *suffix, struct sensor *out_sensor)
 {
     char file[2 * SENSORS_NAME_MAX_BYTES];
-    (void)snprintf(file, sizeof file, "%s%s_label", match->directory, match->name);
     CLEANUP(buf_cleanup) struct buf label;
     buf_init(&label, SENSORS_LABEL_MAX_BYTES);
-    if (!devices_read_text(device, file, &label) || label.length == 0) {
-        buf_reset(&label);
-        buf_text(&label, match->name);
+    for (size_t i = 0; i < ARRAY_LENGTH(sensors_label_suffixes) && label.length == 0; i++) {
+        (void)snprintf(file, sizeof file, "%s%s%s", match->directory, match->name, sensors_label_suffixes[i]);
+        if (!devices_read_text(device, file, &label))
+            buf_reset(&label);
     }
+    if (label.length == 0)
+        buf_text(&label, match->name);
     (void)snprintf(file, sizeof file, "%s%s%s", match->directory, match->name, suffix);
     *out_sensor = (struct sensor){.pattern = match->pattern};
     if (asprintf(&out_sensor->row, "%s/%s", hardware, match->name) < 0)

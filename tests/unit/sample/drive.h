@@ -5,6 +5,7 @@
 #ifndef TESTS_UNIT_SAMPLE_DRIVE_H
 #define TESTS_UNIT_SAMPLE_DRIVE_H
 
+#include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <setjmp.h>
