@@ -40,7 +40,8 @@ class Service:
         self.host = host
         self.command = [*command, PROGRAM]
         self.env = clean_environment(**{"DFTRACER_ENABLE": 1, "DFTRACER_LOG_FILE": self.prefix,
-                                        "DFTRACER_TRACE_INTERVAL_MS": 100, **variables})
+                                        "DFTRACER_TRACE_INTERVAL_MS": 100, "DFTRACER_FLUSH_INTERVAL_MS": 100,
+                                        **variables})
         self.foreground = None
 
     # Commands
