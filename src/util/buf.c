@@ -244,15 +244,15 @@ static bool buf_short_decimal(struct buf *buf, double number)
     return false;
 }
 
-/* Writes `number` with the fewest digits that read back as it; returns their length. */
-static size_t buf_round_trip(double number, char out_text[BUF_DOUBLE_MAX_BYTES])
+/* Writes `number` with the fewest digits that read back as it under `locale`, which is set; returns their length. */
+static size_t buf_round_trip(double number, locale_t locale, char out_text[BUF_DOUBLE_MAX_BYTES])
 {
     /* A normal double keeps any 15 digits, so that fewer need not be tried: %g takes the zeros away. */
     int digits = fabs(number) < DBL_MIN ? 1 : DBL_DIG;
     int length;
     do
         length = snprintf(out_text, BUF_DOUBLE_MAX_BYTES, "%.*g", digits, number);
-    while (strtod(out_text, NULL) != number && digits++ < DBL_DECIMAL_DIG);
+    while (strtod_l(out_text, NULL, locale) != number && digits++ < DBL_DECIMAL_DIG);
     return (size_t)length;
 }
 
@@ -265,9 +265,10 @@ void buf_double(struct buf *buf, double number)
     if (buf_short_decimal(buf, number))
         return;
     /* A program that hosts us may have set a locale whose point is a comma. "C" is always there and costs no memory. */
-    locale_t host_locale = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
+    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    locale_t host_locale = uselocale(c_locale);
     char text[BUF_DOUBLE_MAX_BYTES];
-    size_t length = buf_round_trip(number, text);
+    size_t length = buf_round_trip(number, c_locale, text);
     (void)uselocale(host_locale);
     buf_bytes(buf, text, length);
 }

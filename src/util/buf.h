@@ -52,11 +52,13 @@ static inline char *buf_reserve(struct buf *buf, size_t bytes)
     return buf_grow(buf, bytes);
 }
 
+/* Counts `bytes`, at most as many as were reserved, as written. */
 static inline void buf_commit(struct buf *buf, size_t bytes)
 {
     buf->length += bytes;
 }
 
+/* `length` bytes as they are; NULL with a length of 0 is fine. */
 static inline void buf_bytes(struct buf *buf, const void *bytes, size_t length)
 {
     if (length == 0)
@@ -68,12 +70,13 @@ static inline void buf_bytes(struct buf *buf, const void *bytes, size_t length)
     buf_commit(buf, length);
 }
 
-/* Inline: the length of a literal is then known. */
+/* `text` up to its NUL. Inline, since the compiler knows the length of a literal. */
 static inline void buf_text(struct buf *buf, const char *text)
 {
     buf_bytes(buf, text, strlen(text));
 }
 
+/* One byte, NUL too. */
 static inline void buf_char(struct buf *buf, char character)
 {
     char *to = buf_reserve(buf, 1);

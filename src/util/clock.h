@@ -33,6 +33,7 @@ struct clock_stamper {
     int64_t known_offset_ns; /* wall clock minus stamp, as last reported */
 };
 
+/* Stamps begin at `now_wall_ns`. Give it both clocks, read together. */
 void clock_stamper_init(struct clock_stamper *stamper, int64_t now_wall_ns, int64_t now_boot_ns);
 
 /* The stamp of an instant of the boot clock, in nanoseconds since 1970. */

@@ -25,11 +25,13 @@ static inline struct cursor cursor_of(const char *bytes, size_t length)
     return (struct cursor){.at = bytes, .end = bytes != NULL ? bytes + length : NULL};
 }
 
+/* How many bytes are left. */
 static inline size_t cursor_left(const struct cursor *cursor)
 {
     return (size_t)(cursor->end - cursor->at);
 }
 
+/* Is nothing left? */
 static inline bool cursor_is_empty(const struct cursor *cursor)
 {
     return cursor->at >= cursor->end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * num: arithmetic on sizes that come from outside, which may not wrap. Each returns false, output untouched, on
- * overflow. Any thread.
+ * num: arithmetic on sizes that come from outside, which may not wrap: false, output untouched, when it would. Any
+ * thread.
  */
 #ifndef UTIL_NUM_H
 #define UTIL_NUM_H
@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* a + b. */
 static inline bool num_add_size(size_t a, size_t b, size_t *out_sum)
 {
     size_t sum;
@@ -19,6 +20,7 @@ static inline bool num_add_size(size_t a, size_t b, size_t *out_sum)
     return true;
 }
 
+/* a * b. */
 static inline bool num_mul_size(size_t a, size_t b, size_t *out_product)
 {
     size_t product;
@@ -28,11 +30,13 @@ static inline bool num_mul_size(size_t a, size_t b, size_t *out_product)
     return true;
 }
 
+/* The smaller one. Unlike MIN() it computes its arguments once. */
 static inline uint64_t num_min_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
+/* The larger one. */
 static inline uint64_t num_max_u64(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;

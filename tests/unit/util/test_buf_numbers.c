@@ -207,7 +207,7 @@ static void assert_reads_back(struct buf *buf, double number)
     buf_double(buf, number);
     const char *text = buf_string(buf);
     double back = strtod(text, NULL);
-    if (memcmp(&back, &number, sizeof number) != 0)
+    if (back != number || (signbit(back) != 0) != (signbit(number) != 0))
         fail_msg("%.17g became %s, which reads back as %.17g", number, text, back);
     for (int digits = 1; digits <= DBL_DECIMAL_DIG; digits++) {
         char shorter[64];

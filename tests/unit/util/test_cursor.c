@@ -31,10 +31,9 @@ struct exact {
 static struct exact exact_of(const char *text)
 {
     size_t length = strlen(text);
-    struct exact exact = {.memory = malloc(length)};
-    assert_true(exact.memory != NULL || length == 0);
-    if (length > 0)
-        memcpy(exact.memory, text, length);
+    struct exact exact = {.memory = malloc(length > 0 ? length : 1)};
+    assert_non_null(exact.memory);
+    memcpy(exact.memory, text, length);
     exact.cursor = cursor_of(exact.memory, length);
     return exact;
 }
@@ -208,6 +207,12 @@ static void signed_numbers_fit_or_are_refused(void **state)
     }
 }
 
+/* Equal, and the same zero if they are zeros. */
+static bool is_same(double a, double b)
+{
+    return a == b && (signbit(a) != 0) == (signbit(b) != 0);
+}
+
 static void doubles_are_taken_as_far_as_they_go(void **state)
 {
     (void)state;
@@ -256,7 +261,7 @@ static void doubles_are_taken_as_far_as_they_go(void **state)
         double number = 99;
         bool is_number = cursor_double(&exact.cursor, &number);
         double expected = is_number ? cases[i].number : 99;
-        if (is_number != cases[i].is_number || memcmp(&number, &expected, sizeof number) != 0)
+        if (is_number != cases[i].is_number || !is_same(number, expected))
             fail_msg("'%s': %d, %.17g", cases[i].text, is_number, number);
         assert_rest(cases[i].text, &exact.cursor, cases[i].rest);
     }
@@ -271,7 +276,7 @@ static void assert_read_as_strtod(const char *text)
     double expected = strtod(text, NULL);
     if (is_number != (isfinite(expected) != 0))
         fail_msg("'%s': %d", text, is_number);
-    if (is_number && memcmp(&number, &expected, sizeof number) != 0)
+    if (is_number && !is_same(number, expected))
         fail_msg("'%s': %.17g instead of %.17g", text, number, expected);
     assert_rest(text, &exact.cursor, is_number ? "" : text);
 }

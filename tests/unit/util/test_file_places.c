@@ -185,13 +185,14 @@ static bool is_safe(const char *name)
 /* Undoes the escapes of a name that isn't cut. */
 static void decode_name(const char *name, char *out_text)
 {
+    static const char hex[] = "0123456789ABCDEF";
     for (; *name != '\0'; name++) {
-        unsigned byte = (unsigned char)*name;
-        if (*name == '%' && sscanf(name + 1, "%2X", &byte) == 1) // NOLINT(cert-err34-c): two hex digits
+        if (*name != '%') {
+            *out_text++ = *name;
+        } else if (name[1] != '\0') { /* "%" alone is the name of "" */
+            *out_text++ = (char)((strchr(hex, name[1]) - hex) << 4 | (strchr(hex, name[2]) - hex));
             name += 2;
-        else if (*name == '%')
-            continue; /* "%" alone is the name of "" */
-        *out_text++ = (char)byte;
+        }
     }
     *out_text = '\0';
 }

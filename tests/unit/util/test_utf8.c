@@ -16,10 +16,10 @@
 static size_t defined_length(const unsigned char *bytes, size_t left)
 {
     static const struct {
-        unsigned char mask, lead;
         size_t length;
         uint32_t least; /* less has a shorter form */
-    } forms[] = {{0x80, 0x00, 1, 0}, {0xe0, 0xc0, 2, 0x80}, {0xf0, 0xe0, 3, 0x800}, {0xf8, 0xf0, 4, 0x10000}};
+        unsigned char mask, lead;
+    } forms[] = {{1, 0, 0x80, 0x00}, {2, 0x80, 0xe0, 0xc0}, {3, 0x800, 0xf0, 0xe0}, {4, 0x10000, 0xf8, 0xf0}};
     for (size_t i = 0; i < ARRAY_LENGTH(forms); i++) {
         if ((bytes[0] & forms[i].mask) != forms[i].lead || left < forms[i].length)
             continue;
@@ -125,7 +125,7 @@ static void cleaned_line_is_printable(void **state)
     };
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         size_t length = strlen(cases[i].text);
-        CLEANUP(memory_cleanup) char *text = malloc(length);
+        CLEANUP(memory_cleanup) char *text = malloc(length > 0 ? length : 1);
         memcpy(text, cases[i].text, length);
         size_t cleaned = utf8_clean_line(text, length);
         if (cleaned != strlen(cases[i].expected) || memcmp(text, cases[i].expected, cleaned) != 0)
