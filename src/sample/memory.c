@@ -29,12 +29,6 @@ static bool memory_take_line(struct cursor line, struct cursor *out_key, const c
     return cursor_is_empty(&line) || cursor_equals(&line, "kB");
 }
 
-static bool memory_column_is(const struct sample_table *table, size_t column, const struct cursor *key)
-{
-    const char *name = table->columns[column].name;
-    return strncmp(name, key->at, cursor_left(key)) == 0 && name[cursor_left(key)] == '\0';
-}
-
 /*
  * One line; `*expected` is the column of the line before it plus one: as long as the kernel doesn't change its lines,
  * that is where this one belongs.
@@ -47,7 +41,7 @@ static bool memory_parse_line(struct cursor line, struct sample_table *table, st
     if (!memory_take_line(line, &key, &unit, &number))
         return false;
     size_t column = *expected;
-    if (column >= table->columns_count || !memory_column_is(table, column, &key)) {
+    if (column >= table->columns_count || !cursor_equals(&key, table->columns[column].name)) {
         int rc = sample_table_column(table, key.at, cursor_left(&key), unit, SAMPLE_INTEGER, &column);
         if (rc < 0)
             return false;

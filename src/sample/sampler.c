@@ -108,7 +108,7 @@ int sampler_open(const struct sample_config *config, const char *names, struct b
                  struct error *err)
 {
     size_t known = sampler_known_count();
-    CLEANUP(memory_cleanup) bool *is_wanted = calloc(known, sizeof *is_wanted);
+    CLEANUP(memory_cleanup) bool *is_wanted = calloc(known + 1, sizeof *is_wanted); /* + 1: never of no bytes */
     CLEANUP(sampler_cleanup) struct sampler *sampler = calloc(1, sizeof *sampler + known * sizeof sampler->slots[0]);
     if (is_wanted == NULL || sampler == NULL)
         return error_set(err, -ENOMEM, "no memory for %zu collectors", known);

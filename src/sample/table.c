@@ -199,6 +199,7 @@ void sample_table_end(struct sample_table *table)
 {
     for (size_t i = table->next; i < table->rows_count; i++) {
         struct sample_index_row *own = sample_index_of(table->rows[i]);
+        assert(table->index != NULL); /* every row is in it */
         HASH_DEL(table->index, own);
         sample_row_free(own);
     }
@@ -229,7 +230,8 @@ int sample_table_column(struct sample_table *table, const char *name, size_t len
                         enum sample_kind kind, size_t *out_column)
 {
     for (size_t i = 0; i < table->columns_count; i++) {
-        if (strncmp(table->columns[i].name, name, length) == 0 && table->columns[i].name[length] == '\0') {
+        const char *known = table->columns[i].name;
+        if (strlen(known) == length && memcmp(known, name, length) == 0) {
             *out_column = i;
             return 0;
         }
@@ -290,6 +292,8 @@ static uint64_t sample_value_step(struct sample_value *value, uint64_t raw)
 void sample_row_count(struct sample_row *row, size_t column, uint64_t raw)
 {
     struct sample_value *value = &row->values[column];
+    if (value->is_known)
+        return; /* the kernel listed it twice in this tick: as with rows, the first one counts */
     if (!value->has_raw)
         value->raw = value->raw_peak = raw;
     value->increase = sample_value_step(value, raw);

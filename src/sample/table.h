@@ -109,7 +109,10 @@ MUST_CHECK int sample_table_column(struct sample_table *table, const char *name,
 /* Sets a row's label (copied), unless it is the same already. Without memory the row stays without. */
 void sample_row_set_label(struct sample_row *row, const char *label, size_t length);
 
-/* What a collector read: a counter's raw value as the kernel gives it, or a gauge. One that isn't finite is unknown. */
+/*
+ * What a collector read: a counter's raw value as the kernel gives it, of which the first in a tick counts, or a gauge;
+ * one that isn't finite is unknown.
+ */
 void sample_row_count(struct sample_row *row, size_t column, uint64_t raw);
 void sample_row_integer(struct sample_row *row, size_t column, int64_t integer);
 void sample_row_real(struct sample_row *row, size_t column, double real);

@@ -247,6 +247,21 @@ static void what_a_tick_does_not_tell_is_unknown_and_what_it_missed_is_counted_l
     assert_false(row->values[HEAT].is_known);
 }
 
+static void a_counter_that_is_listed_twice_in_a_tick_counts_once(void **state)
+{
+    (void)state;
+    CLEANUP(table_cleanup) struct sample_table table = table_new(0);
+    for (uint64_t raw = 100; raw <= 110; raw += 10) {
+        sample_table_begin(&table);
+        struct sample_row *row = see(&table, "a");
+        sample_row_count(row, READS, raw);
+        sample_row_count(row, READS, raw + 1000);
+        sample_table_end(&table);
+    }
+    assert_int_equal(table.rows[0]->values[READS].increase, 10);
+    assert_int_equal(table.rows[0]->values[READS].total, 10);
+}
+
 static void columns_appear_with_the_kernels_lines_and_keep_their_place(void **state)
 {
     (void)state;
@@ -277,6 +292,7 @@ static void a_name_that_begins_like_a_column_is_another_one(void **state)
     size_t column = 0;
     assert_int_equal(sample_table_column(&table, "read", 4, "", SAMPLE_COUNTER, &column), 0);
     assert_int_equal(column, ARRAY_LENGTH(columns));
+    assert_int_equal(sample_table_column(&table, "reads\0of another", 16, "", SAMPLE_COUNTER, &column), -ENOSPC);
     assert_int_equal(sample_table_column(&table, "reads2", 6, "", SAMPLE_COUNTER, &column), 0);
     assert_int_equal(column, ARRAY_LENGTH(columns) + 1);
 }
@@ -426,6 +442,7 @@ int main(void)
         cmocka_unit_test(a_counter_turns_into_increases_that_can_be_added_up),
         cmocka_unit_test(a_total_stops_at_the_largest_number_instead_of_falling),
         cmocka_unit_test(what_a_tick_does_not_tell_is_unknown_and_what_it_missed_is_counted_later),
+        cmocka_unit_test(a_counter_that_is_listed_twice_in_a_tick_counts_once),
         cmocka_unit_test(columns_appear_with_the_kernels_lines_and_keep_their_place),
         cmocka_unit_test(a_name_that_begins_like_a_column_is_another_one),
         cmocka_unit_test(labels_are_copied_and_replaced),
