@@ -4,6 +4,8 @@
 #include "sample/cpu.h"
 #include "sample/disk.h"
 #include "sample/filesystem.h"
+#include "sample/frequency.h"
+#include "sample/infiniband.h"
 #include "sample/load.h"
 #include "sample/memory.h"
 #include "sample/network.h"
@@ -23,5 +25,7 @@ const struct collector_ops *const collectors[] = {
     &network_collector,
     &temperature_collector,
     &power_collector,
+    &infiniband_collector,
+    &frequency_collector,
     NULL,
 };
