@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* How a key begins; category and name follow it. */
+/* How a key begins; category, a NUL and the name follow it. */
 struct series_head {
     uint32_t host;
     uint32_t category_length;
@@ -31,6 +31,7 @@ int pfw_series_of(struct pfw_series *series, uint32_t host, const struct pfw_lin
     if (line->category.kind == PFW_JSON_STRING)
         pfw_json_unescape(&line->category, key);
     size_t category_end = key->length;
+    buf_char(key, '\0');
     if (line->name.kind == PFW_JSON_STRING)
         pfw_json_unescape(&line->name, key);
     int rc = buf_status(key, err);
@@ -47,10 +48,10 @@ struct pfw_series_id pfw_series_id(const struct pfw_series *series, uint32_t num
     struct series_head head;
     memcpy(&head, key.at, sizeof head);
     const char *category = key.at + sizeof head;
-    const char *name = category + head.category_length;
+    const char *category_end = category + head.category_length;
     return (struct pfw_series_id){
         .host = head.host,
-        .category = {.at = category, .end = name},
-        .name = {.at = name, .end = key.end},
+        .category = {.at = category, .end = category_end},
+        .name = {.at = category_end + 1, .end = key.end},
     };
 }

@@ -13,11 +13,11 @@
 #define PFW_SERIES_MAX_BYTES (256u << 20)
 
 struct pfw_series {
-    struct pfw_names keys; /* host, length of the category, category, name */
+    struct pfw_names keys; /* host, length of the category, category, NUL, name */
     struct buf key;
 };
 
-/* What a number stands for; the texts are borrowed for the life of the table. */
+/* What a number stands for; the texts are borrowed for the life of the table, and a NUL follows each. */
 struct pfw_series_id {
     uint32_t host;
     struct cursor category;

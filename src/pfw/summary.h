@@ -19,17 +19,18 @@
 #include "pfw/unit.h"
 
 enum pfw_finding {
-    PFW_FINDING_KEY,       /* a key that every event of its phase has is missing or of another type */
-    PFW_FINDING_PHASE,     /* a phase that is none of DFTracer's */
-    PFW_FINDING_BACKWARDS, /* the time stamps of a series fall */
-    PFW_FINDING_NO_NAME,   /* no "HH" event names the host */
-    PFW_FINDING_GAP,       /* no sample for more than 1.5 intervals */
-    PFW_FINDING_DROPPED,   /* the writer dropped events */
-    PFW_FINDING_COUNT,     /* an end event counts other than there are events of its run */
-    PFW_FINDING_NO_START,  /* a host without a start event: not a trace of the service, or its begin is missing */
-    PFW_FINDING_NO_END,    /* a run without an end event: its writer was killed, or still runs */
-    PFW_FINDING_CLOCK,     /* the wall clock was set */
-    PFW_FINDINGS,          /* how many kinds there are */
+    PFW_FINDING_KEY,           /* a key that every event of its phase has is missing or of another type */
+    PFW_FINDING_PHASE,         /* a phase that is none of DFTracer's */
+    PFW_FINDING_BACKWARDS,     /* the time stamps of a series fall */
+    PFW_FINDING_NO_NAME,       /* no "HH" event names the host */
+    PFW_FINDING_GAP,           /* no sample for more than 1.5 intervals */
+    PFW_FINDING_DROPPED,       /* the writer dropped events */
+    PFW_FINDING_COUNT,         /* an end event counts other than there are events of its run */
+    PFW_FINDING_FOREIGN_COUNT, /* the same in an end event that is not our service's: others may count otherwise */
+    PFW_FINDING_NO_START,      /* a host without a start event: not a trace of the service, or its begin is missing */
+    PFW_FINDING_NO_END,        /* a run without an end event: its writer was killed, or still runs */
+    PFW_FINDING_CLOCK,         /* the wall clock was set */
+    PFW_FINDINGS,              /* how many kinds there are */
 };
 
 /* `text` says what, with names and times; it is borrowed until return. */
