@@ -74,6 +74,7 @@ void pfw_writer_flush(struct pfw_writer *writer);
  */
 MUST_CHECK int pfw_writer_drain(struct pfw_writer *writer, int64_t timeout_ms, struct error *err);
 
+/* The state at this moment; never waits for the file system. */
 struct pfw_writer_status pfw_writer_status(struct pfw_writer *writer);
 
 /*

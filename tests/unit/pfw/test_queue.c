@@ -59,9 +59,9 @@ static void account_use(struct account *account, struct pfw_chunk *chunk, size_t
     struct cursor cursor = cursor_of(chunk->bytes + chunk->start, chunk->end - chunk->start);
     const char *first = cursor.at;
     uint64_t events = 0;
-    struct cursor line;
+    struct cursor line = {0};
     while ((size_t)(cursor.at - first) < bytes && cursor_line(&cursor, &line)) {
-        uint64_t number;
+        uint64_t number = 0;
         assert_true(cursor_u64(&line, &number));
         assert_int_equal(number, account->next_out);
         account->next_out++;

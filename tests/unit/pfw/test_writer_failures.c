@@ -80,8 +80,7 @@ static void failing_writes_are_not_tried_more_than_once_a_second(void **state)
     sysio_reset();
     sysio_fail_write(0, 0, EIO);
     int64_t start_ns = clock_mono_ns();
-    size_t writes = 0;
-    for (int64_t deadline_ns = trace_deadline_mono_ns(); (writes = sysio_writes()) < 3;) {
+    for (int64_t deadline_ns = trace_deadline_mono_ns(); sysio_writes() < 3;) {
         trace_append(&trace);
         assert_true(clock_mono_ns() < deadline_ns);
         trace_sleep();

@@ -139,7 +139,7 @@ struct content trace_read(const char *path)
     struct cursor line;
     bool has_first = false;
     while (cursor_line(&cursor, &line)) {
-        uint64_t number;
+        uint64_t number = 0;
         content.lines++;
         if (has_key(line, "dropped", &number)) {
             content.missing += number;
