@@ -89,13 +89,26 @@ class Tests:
         self.runner = Runner()
         self.results = []
         self.kind = ""
+        self.built = {}  # what build() has said of a preset's targets
 
     def add(self, status, name, reason=""):
         self.results.append(Result(self.kind, status, name, one_line(reason)))
 
     def build(self, preset, targets=()):
-        """Configures and builds build/<preset>; a failure is a failed test."""
-        log = RESULTS / f"build-{preset}.log"
+        """Configures and builds build/<preset>, once; a failure is a failed test of each kind that needs it."""
+        key = (preset, tuple(targets))
+        if key not in self.built:
+            self.built[key] = self.build_now(preset, targets)
+        if not self.built[key]:
+            self.add(FAILED, f"build of {preset}", f"see {self.build_log(preset).relative_to(ROOT)}")
+        return self.built[key]
+
+    @staticmethod
+    def build_log(preset):
+        return RESULTS / f"build-{preset}.log"
+
+    def build_now(self, preset, targets):
+        log = self.build_log(preset)
         log.unlink(missing_ok=True)
         say(f"   building {preset}")
         started = time.monotonic()
@@ -106,7 +119,6 @@ class Tests:
             say(f"   built in {time.monotonic() - started:.0f} s")
             return True
         say("".join(log.read_text(errors="replace").splitlines(keepends=True)[-60:]))
-        self.add(FAILED, f"build of {preset}", f"see {log.relative_to(ROOT)}")
         return False
 
     def unit(self):
