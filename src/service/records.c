@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sample/cpu.h"
+#include "sample/power.h"
 
 enum { RECORDS_DECIMALS = 6, RECORDS_PERCENT_DECIMALS = 4, RECORDS_NAME_MAX_BYTES = SAMPLE_NAME_MAX_BYTES + 64 };
 
@@ -208,32 +209,41 @@ static uint64_t records_append_memory(const struct records_tick *tick)
     return 1;
 }
 
-/* An event a family, with a key for each of its readings. Families stay together in the table. */
+static const char *records_family(const struct sample_row *row)
+{
+    return row->group != NULL ? row->group : "node";
+}
+
+/* Has a row before row `index` the same family? */
+static bool records_family_is_done(const struct sample_table *table, size_t index)
+{
+    for (size_t i = 0; i < index; i++) {
+        if (table->rows[i]->values[POWER_WATTS].is_known &&
+            strcmp(records_family(table->rows[i]), records_family(table->rows[index])) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* An event a family of readings (cpu, memory, gpu, node), with a key for each of them, in watts. */
 static uint64_t records_append_power(const struct records_tick *tick)
 {
     const struct sample_table *table = tick->table;
-    struct records_rule rule = *tick->rule;
-    struct records_tick family = *tick;
-    family.rule = &rule;
     uint64_t events = 0;
-    const char *group = NULL;
-    for (size_t r = 0; r < table->rows_count; r++) {
-        const struct sample_row *row = table->rows[r];
-        const struct sample_value *value = table->columns_count > 0 ? &row->values[0] : NULL;
-        if (value == NULL || !value->is_known)
+    for (size_t first = 0; first < table->rows_count; first++) {
+        const char *family = records_family(table->rows[first]);
+        if (!table->rows[first]->values[POWER_WATTS].is_known || records_family_is_done(table, first))
             continue;
-        if (group == NULL || strcmp(group, row->group != NULL ? row->group : "node") != 0) {
-            if (group != NULL)
-                pfw_event_end(tick->out);
-            group = row->group != NULL ? row->group : "node";
-            rule.category = group;
-            records_begin(&family, rule.name, strlen(rule.name));
-            events++;
+        pfw_event_begin(tick->out, tick->records->source, PFW_COUNTER, tick->rule->name, strlen(tick->rule->name),
+                        family, tick->rule->type, tick->ts);
+        for (size_t r = first; r < table->rows_count; r++) {
+            const struct sample_value *watts = &table->rows[r]->values[POWER_WATTS];
+            if (watts->is_known && strcmp(records_family(table->rows[r]), family) == 0)
+                pfw_event_fixed(tick->out, table->rows[r]->name, watts->real, RECORDS_DECIMALS);
         }
-        pfw_event_fixed(tick->out, row->label != NULL ? row->label : row->name, value->real, RECORDS_DECIMALS);
-    }
-    if (group != NULL)
         pfw_event_end(tick->out);
+        events++;
+    }
     return events;
 }
 
