@@ -70,6 +70,12 @@ void command_count(struct buf *out, uint64_t number)
     }
 }
 
+void command_plural(struct buf *out, uint64_t number, const char *noun)
+{
+    command_count(out, number);
+    buf_printf(out, " %s%s", noun, number == 1 ? "" : "s");
+}
+
 void command_bytes(struct buf *out, uint64_t bytes)
 {
     static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};

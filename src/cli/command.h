@@ -81,6 +81,9 @@ MUST_CHECK int command_filter(const struct command_filter *texts, struct pfw_fil
 /* Appends "12,345". */
 void command_count(struct buf *out, uint64_t number);
 
+/* Appends "1 problem" or "2 problems". */
+void command_plural(struct buf *out, uint64_t number, const char *noun);
+
 /* Appends "1.2 MB". */
 void command_bytes(struct buf *out, uint64_t bytes);
 

@@ -179,8 +179,12 @@ static int check_on_end(void *context, const struct input_totals *totals, struct
     }
     command_clean(out, totals->name, strlen(totals->name));
     buf_text(out, ": ");
-    command_count(out, check->summary.events);
-    buf_printf(out, " events, %" PRIu64 " problems, %" PRIu64 " notes\n", check->problems, check->notes);
+    command_plural(out, check->summary.events, "event");
+    buf_text(out, ", ");
+    command_plural(out, check->problems, "problem");
+    buf_text(out, ", ");
+    command_plural(out, check->notes, "note");
+    buf_char(out, '\n');
     return output_drain(&check->output, err);
 }
 

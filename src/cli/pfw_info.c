@@ -201,7 +201,8 @@ static void info_host_text(const struct pfw_summary *summary, const uint32_t *or
         buf_text(out, " events, by the writer\n");
     }
     if (host->clock_steps > 0)
-        buf_printf(out, "    clock     was set %" PRIu64 " times\n", host->clock_steps);
+        buf_printf(out, "    clock     was set %" PRIu64 " time%s\n", host->clock_steps,
+                   host->clock_steps == 1 ? "" : "s");
     buf_printf(out, "    series    %" PRIu32 "\n", host->series);
     info_series_text(summary, order, host->series, out);
 }
@@ -218,8 +219,8 @@ static void info_file_text(const struct pfw_summary *summary, const struct input
     command_bytes(out, unpack->file_bytes);
     if (unpack->is_compressed) {
         buf_text(out, " of gzip, ");
-        command_count(out, unpack->members);
-        buf_text(out, unpack->members == 1 ? " member, " : " members, ");
+        command_plural(out, unpack->members, "member");
+        buf_text(out, ", ");
         command_bytes(out, unpack->text_bytes);
     }
     buf_text(out, " of text\n  events      ");

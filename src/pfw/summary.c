@@ -208,16 +208,18 @@ static void summary_start(struct pfw_summary *summary, uint32_t number, struct p
     pfw_cadence_restart(&host->cadence);
 }
 
+/* Our service counts the end event, too, and says how many events it dropped; other writers' ways to count differ. */
 static void summary_end(struct pfw_summary *summary, uint32_t number, struct pfw_summary_run *run,
                         const struct pfw_line *line)
 {
     int64_t told;
     int64_t dropped;
-    bool is_ours = summary_arg(line, "dropped", &dropped); /* only our service says that at the end */
-    if (run->is_known && summary_arg(line, "num_events", &told) && (told < 0 || (uint64_t)told != run->events))
+    uint64_t events = run->events + 1;
+    bool is_ours = summary_arg(line, "dropped", &dropped);
+    if (run->is_known && summary_arg(line, "num_events", &told) && (told < 0 || (uint64_t)told != events))
         summary_find(summary, is_ours ? PFW_FINDING_COUNT : PFW_FINDING_FOREIGN_COUNT,
-                     "host %s: the end event counts %" PRId64 " events before it, but there are %" PRIu64,
-                     pfw_hosts_label(&summary->hosts, number), told, run->events);
+                     "host %s: the end event counts %" PRId64 " events of its run, but there are %" PRIu64,
+                     pfw_hosts_label(&summary->hosts, number), told, events);
     summary->host_list[number].runs_ended += run->is_open;
     run->is_open = false;
 }
