@@ -145,6 +145,7 @@ static const struct bad_line {
     {"negative", "cpu1 1 -2 3 4\n", 4, 1, true},
     {"letters", "cpu1 a b c d\n", 4, 1, true},
     {"a name without number", "cpux 1 2 3 4\n", 3, 1, true},
+    {"a name that goes on", "cpu1x 1 2 3 4\n", 3, 1, true},
     {"listed twice", "cpu0 1 2 3 4\n", 3, 0, true},
     {"not a CPU", "page 5741 1808\n", 3, 0, true},
     {"empty", "\n", 3, 0, true},
