@@ -15,7 +15,7 @@ def test_service_started_in_a_step_warns_and_ends_with_the_step(slurm_cgroup, pr
     body = 'mkdir -p /tmp/logs && "$SERVICE_BIN" start /tmp/logs && sleep 3'
     started = slurm_cgroup.run("srun", "-N4", "-n4", "sh", "-c", body, **variables, **job).ok()
 
-    warnings = [line for line in started.text.splitlines() if "step" in line]
+    warnings = [line for line in started.text.splitlines() if "warning: started inside Slurm step" in line]
     assert len(warnings) == 4, started.text
     wait_until(lambda: not any(slurm_cgroup.pids(host, "dftracer_service") for host in slurm_cgroup.hosts),
                "the services end with their step")

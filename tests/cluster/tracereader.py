@@ -62,5 +62,5 @@ def load(path):
     stamps = [e["ts"] for e in trace.counters]
     assert stamps == sorted(stamps), f"{path}: stamps run backwards"
     if trace.is_ended:
-        assert trace.events[-1]["args"]["num_events"] == len(trace.events) - 1, f"{path}: the number of events is wrong"
+        assert trace.events[-1]["args"]["num_events"] == len(trace.events), f"{path}: the number of events is wrong"
     return trace
