@@ -144,12 +144,19 @@ class Tests:
         if (ROOT / "tests/integration").is_dir():
             self.pytest("integration", preset, env, "not plain_build")
         self.runner.prefix = []
-        # Daemons have no terminal, and a test may not look at why one died: every report is a failure.
-        for report in sorted(reports.iterdir()):
+        self.reports(reports)
+
+    def reports(self, folder):
+        """Daemons have no terminal, and a test may not look at why one died: what sanitizers report is a failure."""
+        by_finding = {}
+        for report in sorted(folder.iterdir()):
             text = report.read_text(errors="replace")
+            found = re.search(r"^SUMMARY: .*|.*runtime error: .*", text, re.MULTILINE)
+            by_finding.setdefault(found.group(0) if found else one_line(text), []).append((report, text))
+        for finding, reports in by_finding.items():
+            report, text = reports[0]
             say(text)
-            found = re.search(r"(ERROR|WARNING|SUMMARY): .*|.*runtime error: .*", text)
-            self.add(FAILED, f"sanitizer report {report.name}", found.group(0) if found else text[:200])
+            self.add(FAILED, f"sanitizer report {report.name}" + (f" and {len(reports) - 1} like it" if reports[1:] else ""), finding)
 
     def integration(self):
         if self.build("release"):

@@ -144,9 +144,16 @@ def test_fuzz_target_without_corpus_is_a_failure(project):
 
 
 def test_report_of_a_sanitizer_is_a_failure_also_when_nobody_looked(project):
-    project.write("unit_a", UNIT_GREEN + 'report=${ASAN_OPTIONS#log_path=}\necho "==1==ERROR: AddressSanitizer: x" >"${report%%:*}.1"\n')
+    project.write("unit_a", UNIT_GREEN + """report=${ASAN_OPTIONS#log_path=}
+for pid in 1 2; do
+    printf '==%s==ERROR: AddressSanitizer: x\nSUMMARY: AddressSanitizer: here\n' $pid >"${report%%:*}.$pid"
+done
+echo 'a.c:1:2: runtime error: there' >"${report%%:*}.3"
+""")
     done = project.run("script/test", "--asan")
-    assert done.returncode == 1 and "sanitizer report asan.1: ERROR: AddressSanitizer: x" in done.stdout, done.stdout
+    assert done.returncode == 1
+    assert "failed: asan: sanitizer report asan.1 and 1 like it: SUMMARY: AddressSanitizer: here" in done.stdout, done.stdout
+    assert "failed: asan: sanitizer report asan.3: a.c:1:2: runtime error: there" in done.stdout
 
 
 def test_tests_for_plain_builds_are_left_out_under_sanitizers(project):
