@@ -110,25 +110,36 @@ static void text_that_is_just_as_long_as_fits_is_whole(void **state)
     }
 }
 
-static void cut_text_stays_utf8(void **state)
+/* Is the text whole characters, with none replaced? */
+static void assert_whole_characters(const struct error *err)
+{
+    assert_null(strchr(err->text, '?'));
+    for (size_t at = 0, bad = 0, length = strlen(err->text); at < length;) {
+        size_t good = utf8_sequence((const unsigned char *)err->text + at, length - at, &bad);
+        assert_int_not_equal(good, 0);
+        at += good;
+    }
+}
+
+static void cuts_split_no_character(void **state)
 {
     (void)state;
-    /* Every remainder of 4-byte characters against the end of the text. */
-    for (size_t shift = 0; shift < 4; shift++) {
+    /* Every remainder of 4-byte characters against the end of the text, and against the cut before the reason. */
+    static const int reasons[] = {EPERM, EIO, ENOENT, EBADF, ENOMEM, EACCES, ENOSPC};
+    for (size_t i = 0; i < 4 * ARRAY_LENGTH(reasons); i++) {
         char words[2 * ERROR_TEXT_MAX_BYTES] = {0};
-        memset(words, 'x', shift);
-        for (size_t at = shift; at + 4 < sizeof words; at += 4)
+        memset(words, 'x', i % 4);
+        for (size_t at = i % 4; at + 4 < sizeof words; at += 4)
             memcpy(words + at, "\xf0\x9f\xa6\x97", 4);
         struct error err = {0};
         (void)error_set(&err, -EIO, "%s", words);
-        assert_null(strchr(err.text, '?'));
+        assert_whole_characters(&err);
         assert_in_range(strlen(err.text), sizeof err.text - 5, sizeof err.text - 1);
-        (void)error_wrap(&err, -EIO, "%s", words);
-        for (size_t at = 0, bad = 0, length = strlen(err.text); at < length;) {
-            size_t good = utf8_sequence((const unsigned char *)err.text + at, length - at, &bad);
-            assert_int_not_equal(good, 0);
-            at += good;
-        }
+        errno = reasons[i / 4];
+        int rc = error_errno(&err, "%s", words);
+        assert_whole_characters(&err);
+        (void)error_wrap(&err, rc, "%s", words);
+        assert_whole_characters(&err);
     }
 }
 
@@ -155,7 +166,7 @@ int main(void)
         cmocka_unit_test(long_words_are_cut_but_not_the_reason),
         cmocka_unit_test(reason_survives_long_words_at_every_level),
         cmocka_unit_test(text_that_is_just_as_long_as_fits_is_whole),
-        cmocka_unit_test(cut_text_stays_utf8),
+        cmocka_unit_test(cuts_split_no_character),
         cmocka_unit_test(text_from_outside_becomes_one_printable_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
