@@ -333,6 +333,7 @@ def sanitizer_environment(reports):
     """Reports go to files, and every one ends its program."""
     return {
         "ASAN_OPTIONS": f"log_path={reports}/asan:detect_leaks=1:detect_stack_use_after_return=1",
+        "LSAN_OPTIONS": f"suppressions={ROOT}/script/lib/lsan.supp:print_suppressions=0",
         "UBSAN_OPTIONS": f"log_path={reports}/ubsan:print_stacktrace=1",
         "TSAN_OPTIONS": f"log_path={reports}/tsan:second_deadlock_stack=1",
         "CICADA_SANITIZED": "1",
