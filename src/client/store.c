@@ -231,9 +231,14 @@ void *store_reserve(struct store *store, uint32_t bytes)
         if (region >= SEGMENT_REGIONS_MAX || start + bytes > SEGMENT_BYTES_MAX || !store_map_region(store, region))
             return NULL;
         /* Other processes of the segment append as well: only one of us gets this place. */
-        if (__atomic_compare_exchange_n(&header->used_bytes, &used, start + bytes, false, __ATOMIC_RELAXED,
-                                        __ATOMIC_RELAXED))
-            return store->regions[region] + (start - segment_region_start(region));
+        if (!__atomic_compare_exchange_n(&header->used_bytes, &used, start + bytes, false, __ATOMIC_RELAXED,
+                                         __ATOMIC_RELAXED))
+            continue;
+        bool has_gap = start > used && region > 0;
+        if (has_gap && store->regions[region - 1] != NULL)
+            store_publish(store->regions[region - 1] + (used - segment_region_start(region - 1)), SEGMENT_GAP,
+                          (uint32_t)(start - used));
+        return store->regions[region] + (start - segment_region_start(region));
     }
 }
 

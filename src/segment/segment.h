@@ -13,6 +13,7 @@
  *                       PROCESS  one process that writes here
  *                       METRIC   a name, a kind, and the cells that it occupies in every shard
  *                       BLOCK    cells first_cell … of one shard
+ *                       GAP      nothing
  *
  * Appending: add the record's size to header.used_bytes (atomically; processes do it at once), fill the record, then
  * store its `word`, which makes it exist. A writer that is killed in between leaves a gap of zeros at `word`; a reader
@@ -44,8 +45,9 @@ enum {
     SEGMENT_REGION_FIRST_BYTES = 1 << 16, /* the file at birth */
     SEGMENT_BYTES_MAX = 1 << 26,          /* the largest file: what one application may cost */
     SEGMENT_REGIONS_MAX = 11,             /* 64 KiB doubled ten times is 64 MiB */
-    SEGMENT_BLOCK_CELLS = 504,            /* with the record's head just under 4 KiB */
-    SEGMENT_BLOCKS_MAX = 256,             /* a shard: 129,024 cells */
+    SEGMENT_BLOCK_CELLS = 504,            /* with the record's head 4 KiB */
+    SEGMENT_BLOCK_BYTES = SEGMENT_ALIGN + 8 * SEGMENT_BLOCK_CELLS,
+    SEGMENT_BLOCKS_MAX = 256, /* a shard: 129,024 cells */
     SEGMENT_CELLS_MAX = SEGMENT_BLOCK_CELLS * SEGMENT_BLOCKS_MAX,
     SEGMENT_NAME_MAX_BYTES = 1024, /* of a metric, labels included */
     SEGMENT_DOC_MAX_BYTES = 1024,
@@ -59,6 +61,7 @@ enum segment_record_kind {
     SEGMENT_PROCESS = 2,
     SEGMENT_METRIC = 3,
     SEGMENT_BLOCK = 4,
+    SEGMENT_GAP = 5, /* nothing: the rest of a region that was too short for a record */
 };
 
 enum segment_metric_kind {
@@ -161,7 +164,7 @@ struct segment_hello {
 
 _Static_assert(sizeof(struct segment_header) <= SEGMENT_HEADER_BYTES, "the header has its place");
 _Static_assert(offsetof(struct segment_block, cells) == SEGMENT_ALIGN, "cells begin on a cache line");
-_Static_assert(sizeof(struct segment_block) % SEGMENT_ALIGN == 0, "a block ends on a cache line");
+_Static_assert(sizeof(struct segment_block) == SEGMENT_BLOCK_BYTES, "a block ends on a cache line");
 
 /* Bytes of a record whose fixed part and texts take `bytes`. */
 static inline uint32_t segment_record_bytes(size_t bytes)
