@@ -28,6 +28,7 @@ struct recorder;
 MUST_CHECK int recorder_open(const struct options *options, const struct paths *paths, struct buf *notes,
                              struct recorder **out_recorder, struct error *err);
 
+/* The file, who writes it, and its stamps: borrowed from the recorder. */
 const char *recorder_path(const struct recorder *recorder);
 const struct pfw_source *recorder_source(const struct recorder *recorder);
 const struct clock_stamper *recorder_stamper(const struct recorder *recorder);
@@ -41,6 +42,7 @@ void recorder_append(struct recorder *recorder, const char *lines, size_t length
 /* Writes a step of the wall clock down, if there was one; returns how far it is ahead of the stamps then, else 0. */
 int64_t recorder_watch_clock(struct recorder *recorder, int64_t now_wall_ns, int64_t now_boot_ns);
 
+/* As pfw_writer_flush() and pfw_writer_status(). */
 void recorder_flush(struct recorder *recorder);
 struct pfw_writer_status recorder_status(struct recorder *recorder);
 

@@ -27,8 +27,8 @@ struct records_tick {
 struct records_rule {
     const char *collector;
     const char *name;
-    enum records_naming naming;
     const char *category;
+    enum records_naming naming;
     enum pfw_type type;
     /* NULL: the general way, an event a row and a key a column. Else appends the events of one table. */
     uint64_t (*append)(const struct records_tick *tick);
@@ -39,19 +39,19 @@ static uint64_t records_append_memory(const struct records_tick *tick);
 static uint64_t records_append_power(const struct records_tick *tick);
 
 static const struct records_rule records_rules[] = {
-    {"cpu", "cpu-", RECORDS_PREFIX, "sys", PFW_TYPE_PSUTIL, records_append_cpu},
-    {"memory", "memory", RECORDS_FIXED, "sys", PFW_TYPE_PSUTIL, records_append_memory},
-    {"load", "load", RECORDS_FIXED, "sys", PFW_TYPE_PSUTIL, NULL},
-    {"pressure", "pressure-", RECORDS_PREFIX, "sys", PFW_TYPE_PSUTIL, NULL},
-    {"vm", "vm", RECORDS_FIXED, "sys", PFW_TYPE_PSUTIL, NULL},
-    {"disk", "", RECORDS_ROW, "io", PFW_TYPE_PSUTIL, NULL},
-    {"filesystem", "fs-", RECORDS_PREFIX, "fs", PFW_TYPE_PSUTIL, NULL},
-    {"network", "net-", RECORDS_PREFIX, "net", PFW_TYPE_PSUTIL, NULL},
-    {"infiniband", "ib-", RECORDS_PREFIX, "net", PFW_TYPE_PSUTIL, NULL},
-    {"temperature", "temp-", RECORDS_PREFIX, "sys", PFW_TYPE_PSUTIL, NULL},
-    {"frequency", "freq-", RECORDS_PREFIX, "sys", PFW_TYPE_PSUTIL, NULL},
-    {"cgroup", "cgroup-", RECORDS_PREFIX, "sys", PFW_TYPE_PSUTIL, NULL},
-    {"power", "power", RECORDS_FIXED, "node", PFW_TYPE_VARIORUM, records_append_power},
+    {"cpu", "cpu-", "sys", RECORDS_PREFIX, PFW_TYPE_PSUTIL, records_append_cpu},
+    {"memory", "memory", "sys", RECORDS_FIXED, PFW_TYPE_PSUTIL, records_append_memory},
+    {"load", "load", "sys", RECORDS_FIXED, PFW_TYPE_PSUTIL, NULL},
+    {"pressure", "pressure-", "sys", RECORDS_PREFIX, PFW_TYPE_PSUTIL, NULL},
+    {"vm", "vm", "sys", RECORDS_FIXED, PFW_TYPE_PSUTIL, NULL},
+    {"disk", "", "io", RECORDS_ROW, PFW_TYPE_PSUTIL, NULL},
+    {"filesystem", "fs-", "fs", RECORDS_PREFIX, PFW_TYPE_PSUTIL, NULL},
+    {"network", "net-", "net", RECORDS_PREFIX, PFW_TYPE_PSUTIL, NULL},
+    {"infiniband", "ib-", "net", RECORDS_PREFIX, PFW_TYPE_PSUTIL, NULL},
+    {"temperature", "temp-", "sys", RECORDS_PREFIX, PFW_TYPE_PSUTIL, NULL},
+    {"frequency", "freq-", "sys", RECORDS_PREFIX, PFW_TYPE_PSUTIL, NULL},
+    {"cgroup", "cgroup-", "sys", RECORDS_PREFIX, PFW_TYPE_PSUTIL, NULL},
+    {"power", "power", "node", RECORDS_FIXED, PFW_TYPE_VARIORUM, records_append_power},
 };
 
 static void records_begin(const struct records_tick *tick, const char *name, size_t name_length)

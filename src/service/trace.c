@@ -15,7 +15,12 @@
 
 #include "util/cursor.h"
 
-enum { TRACE_MODE = 0644, TRACE_NAMES_WAIT_MS = 10000, TRACE_NUMBERS_MAX = 100000 };
+enum {
+    TRACE_PATH_MAX_BYTES = 2 * PATH_MAX,
+    TRACE_MODE = 0644,
+    TRACE_NAMES_WAIT_MS = 10000,
+    TRACE_NUMBERS_MAX = 100000
+};
 
 /* Two services that choose their names at once would choose the same one: they take turns through this claim. */
 static const char trace_names_kind[] = "names";
@@ -51,7 +56,6 @@ static int trace_names_init(const struct trace_request *request, struct trace_na
     CLEANUP(memory_cleanup) char *directory = strndup(request->prefix, length);
     if (directory == NULL)
         return error_set(err, -ENOMEM, "no memory for a path");
-    out_names->suffix = request->is_compressed ? ".pfw.gz" : ".pfw";
     out_names->directory = realpath(directory, NULL);
     if (out_names->directory == NULL)
         return error_errno(err, "the directory of the trace, '%s' (from DFTRACER_LOG_FILE)", directory);
@@ -62,16 +66,22 @@ static int trace_names_init(const struct trace_request *request, struct trace_na
     return 0;
 }
 
-/* Path number `number`; 0 is the one without a number. */
-static int trace_path(const struct trace_names *names, uint64_t number, char **out_path, struct error *err)
+/* Path number `number`, returned owned, or NULL without memory; 0 is the one without a number. */
+static char *trace_path(const struct trace_names *names, uint64_t number)
 {
-    int rc = number == 0
-                 ? asprintf(out_path, "%s/%s%s", names->directory, names->base, names->suffix)
-                 : asprintf(out_path, "%s/%s.%" PRIu64 "%s", names->directory, names->base, number, names->suffix);
-    if (rc >= 0)
-        return 0;
-    *out_path = NULL;
-    return error_set(err, -ENOMEM, "no memory for a path");
+    CLEANUP(buf_cleanup) struct buf path;
+    buf_init(&path, TRACE_PATH_MAX_BYTES);
+    buf_printf(&path, "%s/%s", names->directory, names->base);
+    if (number != 0)
+        buf_printf(&path, ".%" PRIu64, number);
+    buf_text(&path, names->suffix);
+    const char *text = buf_string(&path);
+    return path.status == 0 ? strdup(text) : NULL;
+}
+
+static int trace_no_memory(struct error *err)
+{
+    return error_set(err, -ENOMEM, "no memory for the path of a trace");
 }
 
 /* The number in "<base>.<n><suffix>"; false when `name` is none of ours. */
@@ -148,10 +158,10 @@ static int trace_open_numbered(const struct trace_names *names, const struct tra
 {
     uint64_t number = trace_numbers_next(numbers);
     for (int rc = -EEXIST; rc == -EEXIST; number++) {
-        CLEANUP(memory_cleanup) char *path = NULL;
-        rc = trace_path(names, number, &path, err);
-        if (rc == 0)
-            rc = claim_take(trace_file_kind, path, 0, &out_trace->claim, err);
+        CLEANUP(memory_cleanup) char *path = trace_path(names, number);
+        if (path == NULL)
+            return trace_no_memory(err);
+        rc = claim_take(trace_file_kind, path, 0, &out_trace->claim, err);
         if (rc < 0)
             return rc;
         rc = trace_create(path, &out_trace->fd, err);
@@ -173,10 +183,10 @@ static int trace_open_first(const struct trace_names *names, const struct trace_
     if (lstat(path, &there) == 0) {
         if (there.st_uid != geteuid())
             return error_set(err, -EEXIST, "'%s' belongs to another user", path);
-        CLEANUP(memory_cleanup) char *kept = NULL;
-        int rc = trace_path(names, trace_numbers_next(numbers), &kept, err);
-        if (rc == 0)
-            rc = trace_rename(path, kept, err);
+        CLEANUP(memory_cleanup) char *kept = trace_path(names, trace_numbers_next(numbers));
+        if (kept == NULL)
+            return trace_no_memory(err);
+        int rc = trace_rename(path, kept, err);
         if (rc < 0)
             return rc;
         buf_printf(notes, "an earlier trace was renamed to '%s'\n", kept);
@@ -210,8 +220,8 @@ static void trace_remove_oldest(const struct trace_names *names, unsigned keep, 
         return; /* they stay, which harms nobody */
     size_t kept = 0;
     for (size_t i = numbers.count; i > 0; i--) { /* from the newest, so that the first `keep` are those that stay */
-        CLEANUP(memory_cleanup) char *path = NULL;
-        if (trace_path(names, numbers.numbers[i - 1], &path, NULL) < 0)
+        CLEANUP(memory_cleanup) char *path = trace_path(names, numbers.numbers[i - 1]);
+        if (path == NULL)
             return;
         if (trace_has_owner(path))
             continue;
@@ -222,41 +232,54 @@ static void trace_remove_oldest(const struct trace_names *names, unsigned keep, 
     }
 }
 
+/* Chooses and creates the file, while nobody else of this prefix does. */
+static int trace_choose(const struct trace_names *names, const char *path, struct buf *notes, struct trace *out_trace,
+                        struct error *err)
+{
+    CLEANUP(trace_numbers_fini) struct trace_numbers numbers = {0};
+    int rc = trace_numbers_read(names, &numbers, err);
+    if (rc < 0)
+        return rc;
+    rc = claim_take(trace_file_kind, path, 0, &out_trace->claim, err);
+    bool is_written = rc == -EWOULDBLOCK;
+    if (rc == 0) {
+        rc = trace_open_first(names, &numbers, path, notes, &out_trace->fd, err);
+        if (rc < 0)
+            claim_drop(&out_trace->claim);
+    }
+    if (rc == -EEXIST || is_written) {
+        rc = trace_open_numbered(names, &numbers, out_trace, err);
+        if (rc == 0)
+            buf_printf(notes, "'%s' %s: this service writes '%s'\n", path,
+                       is_written ? "is being written by another service of this host" : "belongs to another user",
+                       out_trace->path);
+        return rc;
+    }
+    if (rc == 0) {
+        out_trace->path = strdup(path);
+        rc = out_trace->path != NULL ? 0 : trace_no_memory(err);
+    }
+    return rc;
+}
+
 int trace_open(const struct trace_request *request, struct buf *notes, struct trace *out_trace, struct error *err)
 {
-    CLEANUP(trace_names_fini) struct trace_names names = {0};
-    CLEANUP(trace_numbers_fini) struct trace_numbers numbers = {0};
-    CLEANUP(memory_cleanup) char *path = NULL;
+    CLEANUP(trace_names_fini) struct trace_names names = {.suffix = request->is_compressed ? ".pfw.gz" : ".pfw"};
     CLEANUP(claim_drop) struct claim turn = CLAIM_NONE;
     struct trace trace = TRACE_NONE;
     int rc = trace_names_init(request, &names, err);
-    if (rc == 0)
-        rc = trace_path(&names, 0, &path, err);
-    if (rc == 0)
-        rc = claim_take(trace_names_kind, path, TRACE_NAMES_WAIT_MS, &turn, err);
-    if (rc == 0)
-        rc = trace_numbers_read(&names, &numbers, err);
     if (rc < 0)
         return rc;
-
-    rc = claim_take(trace_file_kind, path, 0, &trace.claim, err);
-    if (rc == 0) {
-        rc = trace_open_first(&names, &numbers, path, notes, &trace.fd, err);
-        if (rc == 0)
-            trace.path = TAKE(path);
-        else
-            claim_drop(&trace.claim);
-    }
-    if (rc == -EWOULDBLOCK || rc == -EEXIST) {
-        bool is_foreign = rc == -EEXIST;
-        rc = trace_open_numbered(&names, &numbers, &trace, err);
-        if (rc == 0)
-            buf_printf(notes, "'%s/%s%s' %s: this service writes '%s'\n", names.directory, names.base, names.suffix,
-                       is_foreign ? "belongs to another user" : "is being written by another service of this host",
-                       trace.path);
-    }
-    if (rc < 0)
+    CLEANUP(memory_cleanup) char *path = trace_path(&names, 0);
+    if (path == NULL)
+        return trace_no_memory(err);
+    rc = claim_take(trace_names_kind, path, TRACE_NAMES_WAIT_MS, &turn, err);
+    if (rc == 0)
+        rc = trace_choose(&names, path, notes, &trace, err);
+    if (rc < 0) {
+        trace_close(&trace);
         return rc;
+    }
     trace_remove_oldest(&names, request->keep, notes);
     *out_trace = trace;
     return 0;

@@ -24,6 +24,7 @@ static long wallclock_offset_ms(void)
     return got > 0 ? strtol(text, NULL, 10) : 0;
 }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the C library's names are reserved */
 __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *now)
 {
     int rc = (int)syscall(SYS_clock_gettime, id, now);
