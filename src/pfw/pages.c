@@ -216,8 +216,8 @@ static int pages_lay_member(struct pfw_pages *pages, const char *lines, size_t l
 {
     size_t room = pages_room(pages);
     if (room < MEMBER_EMPTY_BYTES) {
-        /* Not our doing: the file was cut by somebody else. */
-        member_put_empty(pages, room + PFW_PAGE_BYTES);
+        /* Not our doing: the file was cut by somebody else. The one member that crosses a boundary, and it is empty. */
+        member_put_empty(pages, MEMBER_EMPTY_BYTES);
         return 0;
     }
     size_t data_room = room - MEMBER_FRAME_BYTES;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 enum sysio_kind { SYSIO_PASS, SYSIO_FAIL, SYSIO_HANG, SYSIO_INTERRUPT };
@@ -43,15 +44,21 @@ static void sysio_unlock(void)
     (void)pthread_mutex_unlock(&sysio.lock); /* the same */
 }
 
+static bool sysio_is_within(int fd, size_t length, off_t offset)
+{
+    struct stat state;
+    return fstat(fd, &state) == 0 && offset + (off_t)length <= state.st_size;
+}
+
 /* With the lock held: how much of a write of `length` bytes may be done; -1 with errno: none. */
-static ssize_t sysio_judge_write(size_t length)
+static ssize_t sysio_judge_write(size_t length, bool is_within)
 {
     sysio.writes++;
-    if (sysio.kind == SYSIO_FAIL && sysio.is_failing) {
+    if (sysio.kind == SYSIO_FAIL && sysio.is_failing && !is_within) {
         errno = sysio.number;
         return -1;
     }
-    if (sysio.kind == SYSIO_FAIL && sysio.countdown-- == 0) {
+    if (sysio.kind == SYSIO_FAIL && !sysio.is_failing && sysio.countdown-- == 0) {
         sysio.is_failing = true;
         if (sysio.bytes == 0)
             errno = sysio.number;
@@ -74,7 +81,7 @@ ssize_t __wrap_pwrite(int fd, const void *bytes, size_t length, off_t offset)
         (void)pthread_cond_wait(&sysio.changed, &sysio.lock);
         sysio.hanging--;
     }
-    ssize_t allowed = sysio_judge_write(length);
+    ssize_t allowed = sysio_judge_write(length, sysio_is_within(fd, length, offset));
     sysio_unlock();
     return allowed < 0 ? allowed : __real_pwrite(fd, bytes, (size_t)allowed, offset);
 }

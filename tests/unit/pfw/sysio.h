@@ -17,7 +17,7 @@ void sysio_reset(void);
 
 /*
  * The `n`-th pwrite() from now on (0 is the next) writes only its first `bytes` and each one after it fails with
- * `number`, until sysio_reset().
+ * `number`, until sysio_reset(); but for what lies within the file, as on a full disk.
  */
 void sysio_fail_write(size_t n, size_t bytes, int number);
 

@@ -218,6 +218,30 @@ static void failed_write_leaves_whole_lines_and_is_gone_on_with(void **state)
     }
 }
 
+/* The blanks that fill up a page begin where the newline of the last line was. */
+static void failed_fill_leaves_the_last_plain_line_its_newline(void **state)
+{
+    (void)state;
+    struct random random = random_new(__func__);
+    for (size_t bytes = 1; bytes < 60; bytes++) {
+        CLEANUP(trace_cleanup) struct trace trace = trace_new(false);
+        CLEANUP(buf_cleanup) struct buf lines;
+        buf_init(&lines, TEXT_MAX_BYTES);
+        buf_printf(&lines, "[%0*d]\n", PAGE_BYTES - 100, 0);
+        trace_append_all(&trace, lines.data, lines.length);
+        buf_reset(&lines);
+        noise_lines(&lines, &random, 3);
+        sysio_fail_write(0, bytes, ENOSPC);
+        size_t taken;
+        assert_int_equal(trace_append(&trace, lines.data, lines.length, &taken, NULL), -ENOSPC);
+        assert_int_equal(taken, 0);
+        assert_trace_is_as_expected(&trace);
+        sysio_reset();
+        trace_append_all(&trace, lines.data, lines.length);
+        assert_trace_is_as_expected(&trace);
+    }
+}
+
 /* Nothing may be written behind a part of a member: a reader would stop there. */
 static void torn_end_that_could_not_be_cut_off_is_cut_off_before_the_next_write(void **state)
 {
@@ -333,7 +357,11 @@ static void descriptor_that_appends_is_taken(void **state)
         assert_int_equal(pfw_file_new(fd, kinds[kind], &trace.file, NULL), 0);
         if (!kinds[kind])
             buf_text(&trace.expected, "\n"); /* it may have ended without one */
-        trace_append_all(&trace, lines.data, lines.length);
+        for (size_t i = 0; i < 100; i++) {
+            buf_reset(&lines);
+            noise_lines(&lines, &random, 3);
+            trace_append_all(&trace, lines.data, lines.length);
+        }
         assert_trace_is_as_expected(&trace);
     }
 }
@@ -399,6 +427,7 @@ int main(void)
         cmocka_unit_test(flush_goes_out_in_one_write),
         cmocka_unit_test(line_larger_than_all_buffers_is_written_whole),
         cmocka_unit_test(failed_write_leaves_whole_lines_and_is_gone_on_with),
+        cmocka_unit_test(failed_fill_leaves_the_last_plain_line_its_newline),
         cmocka_unit_test(torn_end_that_could_not_be_cut_off_is_cut_off_before_the_next_write),
         cmocka_unit_test(interrupted_and_short_writes_are_gone_on_with),
         cmocka_unit_test(file_size_limit_is_an_error_like_others),

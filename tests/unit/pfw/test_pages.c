@@ -340,6 +340,7 @@ static void large_tick_fills_its_pages(void **state)
     assert_non_null(compressor);
     size_t needed = 0;
     for (size_t i = 0; i < members.count; i++) {
+        assert_true(members.list[i].text_end > members.list[i].text_start); /* filled in its header, not by another */
         char out[2 * PFW_PAGE_BYTES];
         const struct member *member = &members.list[i];
         needed += libdeflate_gzip_compress(compressor, members.text.data + member->text_start,

@@ -128,9 +128,27 @@ static void all_lines_dropped_leave_a_gap_to_tell(void **state)
     account_init(&account, 10);
     account_append(&account, 7, 90);
     assert_int_equal(account.queue.buffered_bytes, 0);
+    struct pfw_chunk *gap = pfw_queue_take(&account.queue);
+    assert_int_equal(gap->dropped_before, 7);
+    assert_int_equal(pfw_queue_give_back(&account.queue, gap, 0), 0); /* it could not be told */
     assert_false(pfw_queue_is_empty(&account.queue));
     account_drain(&account);
     assert_int_equal(account.missing, 7);
+}
+
+static void lines_for_which_a_chunk_that_is_out_leaves_no_room_are_told(void **state)
+{
+    (void)state;
+    CLEANUP(account_cleanup) struct account account;
+    account_init(&account, 100);
+    account_append(&account, 1, 97); /* "0 ", 97 digits, newline */
+    assert_int_equal(account.queue.buffered_bytes, 100);
+    struct pfw_chunk *out = pfw_queue_take(&account.queue);
+    account_append(&account, 3, 5);
+    assert_int_equal(account.queue.events_dropped, 3);
+    account_use(&account, out, SIZE_MAX);
+    account_drain(&account);
+    assert_int_equal(account.missing, 3);
 }
 
 static void any_order_of_steps_accounts_for_every_line(void **state)
@@ -235,6 +253,7 @@ int main(void)
         cmocka_unit_test(past_the_limit_the_oldest_are_missing_and_no_more_than_needed),
         cmocka_unit_test(gap_behind_a_chunk_that_is_out_is_told_behind_it),
         cmocka_unit_test(all_lines_dropped_leave_a_gap_to_tell),
+        cmocka_unit_test(lines_for_which_a_chunk_that_is_out_leaves_no_room_are_told),
         cmocka_unit_test(any_order_of_steps_accounts_for_every_line),
         cmocka_unit_test(failure_before_the_gap_was_told_keeps_it),
         cmocka_unit_test(without_memory_new_lines_are_missing_and_counted),

@@ -69,6 +69,8 @@ static void flush_interval_writes_without_being_asked(void **state)
     options.flush_interval_ms = 10;
     trace_open(&trace, &options);
     for (uint64_t i = 0; i < 20; i++) {
+        for (int wait = 0; i % 2 != 0 && wait < 10; wait++)
+            trace_sleep(); /* the interval is over before there is anything to write */
         trace_append(&trace);
         trace_wait_written(&trace, i + 1);
         assert_int_equal(trace_read(trace.path).next, i + 1);
@@ -83,6 +85,7 @@ static void without_interval_half_a_buffer_is_written_and_less_is_not(void **sta
     struct pfw_writer_options options = trace_options(&trace);
     options.buffer_max_bytes = TRACE_SMALL_BUFFER_BYTES;
     trace_open(&trace, &options);
+    trace_drain(&trace); /* its thread waits from now on */
     trace_append_noise(&trace, 10);
     assert_int_equal(pfw_writer_status(trace.writer).events_written, 0);
     trace_append_noise(&trace, 400);
