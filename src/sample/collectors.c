@@ -9,6 +9,7 @@
 #include "sample/cgroup.h"
 #include "sample/cpu.h"
 #include "sample/disk.h"
+#include "sample/example.h"
 #include "sample/filesystem.h"
 #include "sample/frequency.h"
 #include "sample/infiniband.h"
@@ -31,6 +32,7 @@ const struct collector_ops *const collectors[] = {
     &network_collector,
     &frequency_collector,
     &cgroup_collector,
+    &example_collector,
     /* mounts and devices, which may not answer */
     &filesystem_collector,
     &temperature_collector,
