@@ -32,6 +32,7 @@ enum cpu_column {
 
 extern const struct collector_ops cpu_collector;
 
+/* A table with these columns and no rows yet, for sample_table_fini(). -ENOMEM. */
 MUST_CHECK int cpu_table_init(struct sample_table *table, struct error *err);
 
 /* Parses the text of /proc/stat: see proctable_parse. */

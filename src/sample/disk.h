@@ -39,6 +39,7 @@ struct disk_tables {
     struct sample_table known; /* every name that the kernel lists, without columns; partitions have a group */
 };
 
+/* Tables without rows. -ENOMEM, and then they may be given to disk_tables_fini() all the same. */
 MUST_CHECK int disk_tables_init(struct disk_tables *tables, struct error *err);
 void disk_tables_fini(struct disk_tables *tables);
 

@@ -16,6 +16,7 @@ enum load_column { LOAD_1, LOAD_5, LOAD_15, LOAD_RUNNING, LOAD_THREADS, LOAD_COL
 
 extern const struct collector_ops load_collector;
 
+/* A table with these columns and no rows yet, for sample_table_fini(). -ENOMEM. */
 MUST_CHECK int load_table_init(struct sample_table *table, struct error *err);
 
 /* Parses the text of /proc/loadavg, "0.20 0.18 0.12 1/80 11206": see proctable_parse. */

@@ -33,6 +33,7 @@ enum network_column {
 
 extern const struct collector_ops network_collector;
 
+/* A table with these columns and no rows yet, for sample_table_fini(). -ENOMEM. */
 MUST_CHECK int network_table_init(struct sample_table *table, struct error *err);
 
 /* Parses the text of /proc/net/dev: see proctable_parse. It fails when there is no header. */

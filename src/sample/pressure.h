@@ -28,6 +28,7 @@ enum pressure_column {
 
 extern const struct collector_ops pressure_collector;
 
+/* A table with these columns and no rows yet, for sample_table_fini(). -ENOMEM. */
 MUST_CHECK int pressure_table_init(struct sample_table *table, struct error *err);
 
 /*

@@ -32,6 +32,7 @@ MUST_CHECK int proctable_open(const struct sample_config *config, const char *na
 /* Reads the file and parses it. */
 MUST_CHECK int proctable_read(struct collector *collector, proctable_parse *parse, struct error *err);
 
+/* For collector_ops: the table, borrowed until the next read, and the end; NULL is accepted. */
 const struct sample_table *proctable_table(const struct collector *collector);
 void proctable_close(struct collector *collector);
 DEFINE_CLEANUP(collector, proctable_close);

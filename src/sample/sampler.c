@@ -19,6 +19,8 @@ struct sampler_slot {
     struct collector *collector;
     struct sampler_stats stats;
     bool is_fresh;
+    bool has_told_bad;     /* that lines made no sense */
+    bool has_told_refused; /* that rows found no place */
 };
 
 struct sampler {
@@ -168,14 +170,29 @@ const struct sample_table *sampler_table(const struct sampler *sampler, size_t i
     return sampler->slots[index].ops->table(sampler->slots[index].collector);
 }
 
+/* What any table may have to tell. Said once: what the kernel writes badly it writes badly in each tick. */
+static void sampler_note_table(struct sampler_slot *slot, struct buf *notes)
+{
+    const struct sample_table *table = slot->ops->table(slot->collector);
+    if (table->lines_bad > 0 && !slot->has_told_bad) {
+        buf_text(notes, "the kernel's text has lines without sense: they are left out\n");
+        slot->has_told_bad = true;
+    }
+    if (table->rows_refused > 0 && !slot->has_told_refused) {
+        buf_printf(notes, "more than %zu rows, or a name of more than %d bytes: what is too much is left out\n",
+                   table->rows_max, SAMPLE_NAME_MAX_BYTES);
+        slot->has_told_refused = true;
+    }
+}
+
 void sampler_take_notes(struct sampler *sampler, size_t index, struct buf *out)
 {
-    const struct sampler_slot *slot = &sampler->slots[index];
-    if (slot->ops->take_notes == NULL)
-        return;
+    struct sampler_slot *slot = &sampler->slots[index];
     CLEANUP(buf_cleanup) struct buf notes;
     buf_init(&notes, SAMPLER_NOTES_MAX_BYTES);
-    slot->ops->take_notes(slot->collector, &notes);
+    sampler_note_table(slot, &notes);
+    if (slot->ops->take_notes != NULL)
+        slot->ops->take_notes(slot->collector, &notes);
     struct cursor line;
     for (struct cursor all = cursor_of(notes.data, notes.length); cursor_line(&all, &line);) {
         buf_printf(out, "%s: ", slot->ops->name);

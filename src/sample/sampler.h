@@ -35,6 +35,7 @@ MUST_CHECK int sampler_open(const struct sample_config *config, const char *name
 void sampler_free(struct sampler *sampler);
 DEFINE_CLEANUP(sampler, sampler_free);
 
+/* How many collectors there are, and which one is at `index`, which is below that in all functions here. */
 size_t sampler_count(const struct sampler *sampler);
 const struct collector_ops *sampler_ops(const struct sampler *sampler, size_t index);
 
@@ -43,14 +44,18 @@ MUST_CHECK int sampler_run(struct sampler *sampler, size_t index, int64_t now_bo
 
 /* Did the last run of `index` succeed? */
 bool sampler_is_fresh(const struct sampler *sampler, size_t index);
+
+/* What the last run that succeeded read. Borrowed, stable until the next sampler_run() of `index`. */
 const struct sample_table *sampler_table(const struct sampler *sampler, size_t index);
 
 /*
  * Appends what collector `index` wants said since the last call, a line each: "filesystem: '/x' (nfs) doesn't answer:
- * left out until it does". Not while sampler_run() of the same collector runs.
+ * left out until it does". What was refused or made no sense in a table is told once. Not while sampler_run() of the
+ * same collector runs.
  */
 void sampler_take_notes(struct sampler *sampler, size_t index, struct buf *out);
 
+/* What `index` has cost since sampler_open(). */
 struct sampler_stats sampler_stats(const struct sampler *sampler, size_t index);
 
 #endif

@@ -13,6 +13,7 @@
 
 extern const struct collector_ops vm_collector;
 
+/* A table with these columns and no rows yet, for sample_table_fini(). -ENOMEM. */
 MUST_CHECK int vm_table_init(struct sample_table *table, struct error *err);
 
 /* Parses the text of /proc/vmstat: see proctable_parse. */

@@ -48,7 +48,7 @@ static inline void ticks_run(const uint8_t *data, size_t size, ticks_parse *pars
     for (size_t start = 0; start <= size;) {
         const uint8_t *separator = size > start ? memchr(data + start, TICKS_SEPARATOR, size - start) : NULL;
         size_t length = separator != NULL ? (size_t)(separator - data) - start : size - start;
-        char *text = malloc(length); /* perhaps NULL when length is 0, which a parser must take, too */
+        char *text = length > 0 ? malloc(length) : NULL; /* an empty text may be NULL for a parser */
         if (text == NULL && length > 0)
             return;
         if (length > 0)

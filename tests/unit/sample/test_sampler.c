@@ -44,8 +44,11 @@ static void every_collector_is_complete_and_has_its_own_name(void **state)
         assert_true(ops->name[0] >= 'a' && ops->name[0] <= 'z');
         assert_null(strpbrk(ops->name, ", +-"));
         assert_true(strlen(ops->help) > 10 && ops->help[strlen(ops->help) - 1] != '.');
-        assert_true(ops->open != NULL && ops->read != NULL && ops->table != NULL && ops->close != NULL);
-        ops->close(NULL);
+        assert_true(ops->open != NULL && ops->read != NULL && ops->table != NULL);
+        if (ops->close == NULL)
+            fail_msg("%s has no close", ops->name);
+        else
+            ops->close(NULL);
         for (size_t other = 0; other < i; other++)
             assert_string_not_equal(ops->name, collectors[other]->name);
     }
@@ -149,6 +152,29 @@ static void a_run_is_counted_and_a_failed_one_keeps_the_table(void **state)
     assert_true(stats.cpu_ns > 0 && stats.last_ns > 0);
 }
 
+static void bad_lines_are_told_once_and_not_in_each_tick(void **state)
+{
+    (void)state;
+    CLEANUP(scratch_cleanup) struct scratch scratch = scratch_new();
+    CLEANUP(buf_cleanup) struct buf notes;
+    CLEANUP(sampler_cleanup) struct sampler *sampler = NULL;
+    buf_init(&notes, 10000);
+    static const char good[] = "8 0 sda 5 0 8 1 2 0 16 1 0 2 2\n";
+    static const char bad[] = "8 0 sda 5 0 8 1 2 0 16 1 0 2 2\n\0\0\0\0";
+    scratch_write(&scratch, "diskstats", good, sizeof good - 1);
+    const struct sample_config config = {.proc_path = scratch.path, .sys_path = scratch.path};
+    assert_int_equal(sampler_open(&config, "disk", &notes, &sampler, NULL), 0);
+    assert_int_equal(sampler_run(sampler, 0, 0, NULL), 0);
+    sampler_take_notes(sampler, 0, &notes);
+    assert_int_equal(notes.length, 0);
+    scratch_write(&scratch, "diskstats", bad, sizeof bad - 1);
+    for (int tick = 0; tick < 3; tick++) {
+        assert_int_equal(sampler_run(sampler, 0, 0, NULL), 0);
+        sampler_take_notes(sampler, 0, &notes);
+        assert_string_equal(buf_string(&notes), "disk: the kernel's text has lines without sense: they are left out\n");
+    }
+}
+
 static void all_collectors_run_on_this_machine(void **state)
 {
     (void)state;
@@ -193,6 +219,7 @@ int main(void)
         cmocka_unit_test(an_unknown_name_is_told_with_those_that_there_are),
         cmocka_unit_test(what_a_machine_lacks_is_noted_in_a_line_each_and_left_out),
         cmocka_unit_test(a_run_is_counted_and_a_failed_one_keeps_the_table),
+        cmocka_unit_test(bad_lines_are_told_once_and_not_in_each_tick),
         cmocka_unit_test(all_collectors_run_on_this_machine),
         cmocka_unit_test(without_memory_nothing_is_opened_and_nothing_leaks),
     };

@@ -395,8 +395,9 @@ static bool use_table(struct sample_table *table)
         return false;
     bool is_whole = true;
     sample_table_begin(table);
-    for (char letter = 'a'; letter <= 'z'; letter++) {
-        struct sample_row *row = sample_table_row(table, &letter, 1);
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+    for (size_t i = 0; letters[i] != '\0'; i++) {
+        struct sample_row *row = sample_table_row(table, &letters[i], 1);
         is_whole = is_whole && row != NULL;
         if (row == NULL)
             continue;
