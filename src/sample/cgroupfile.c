@@ -291,12 +291,17 @@ const size_t cgroupfiles_count = ARRAY_LENGTH(cgroupfiles);
 void cgroupfile_parse(const struct cgroupfile *file, const char *text, size_t length, struct cgroupfile_values *values)
 {
     const struct cgroupfile_format *format = file->format;
-    if (format->is_summed && values->is_known[format->keys[0].column])
-        return; /* another file has said it better */
+    struct cgroupfile_values own = {0};
     for (size_t i = 0; format->is_summed && i < CGROUPFILE_KEYS_MAX && format->keys[i].name != NULL; i++)
-        values->is_known[format->keys[i].column] = true;
+        own.is_known[format->keys[i].column] = true;
     struct cursor all = cursor_of(text, length);
     struct cursor line;
     while (cursor_line(&all, &line))
-        format->parse(line, format->keys, values);
+        format->parse(line, format->keys, &own);
+    for (size_t i = 0; i < CGROUP_COLUMNS; i++) {
+        if (!own.is_known[i] || values->is_known[i])
+            continue; /* another file has said it better */
+        values->is_known[i] = true;
+        values->numbers[i] = own.numbers[i];
+    }
 }

@@ -154,8 +154,6 @@ static bool mounts_is_wanted(const struct cursor *point, const struct cursor *ty
 {
     if (cursor_is_empty(type) || cursor_is_empty(point) || *point->at != '/')
         return false; /* "none" of a detached mount */
-    if (memchr(point->at, '\0', cursor_left(point)) != NULL)
-        return false;
     if (mounts_is_among(type, mounts_types_skipped, ARRAY_LENGTH(mounts_types_skipped)))
         return false;
     if (cursor_equals(type, "overlay"))
@@ -192,6 +190,8 @@ static size_t mounts_collect(struct cursor text, struct mounts_line *lines, size
     struct cursor rest;
     while (cursor_line(&text, &rest)) {
         struct mounts_line line;
+        if (memchr(rest.at, '\0', cursor_left(&rest)) != NULL)
+            continue; /* no text of the kernel's */
         line.device = mounts_field(&rest);
         line.point = mounts_field(&rest);
         line.type = mounts_field(&rest);
