@@ -12,8 +12,6 @@
 
 enum { INFO_NAMES_SHOWN = 8, INFO_GAPS_SHOWN = 3 };
 
-static const int64_t info_ns_per_ms = 1000000;
-
 struct info_values {
     struct command_common common;
     bool is_json;
@@ -141,7 +139,7 @@ static void info_gaps_text(const struct pfw_cadence *cadence, struct buf *out)
     buf_printf(out, "    gaps      %s%zu", count == PFW_CADENCE_GAPS_MAX ? "at least " : "", count);
     for (size_t i = 0; i < count && i < INFO_GAPS_SHOWN; i++) {
         buf_text(out, i == 0 ? ": " : ", ");
-        pfw_moment_duration(gaps[i].to_ns - gaps[i].from_ns, out);
+        pfw_moment_duration(pfw_moment_elapsed_ns(gaps[i].from_ns, gaps[i].to_ns), out);
         buf_text(out, " after ");
         pfw_moment_local(gaps[i].from_ns, out);
     }
@@ -157,16 +155,16 @@ static void info_times_text(const struct pfw_summary_host *host, struct buf *out
     buf_text(out, " to ");
     pfw_moment_local(host->last_ns, out);
     buf_text(out, " (");
-    pfw_moment_duration(host->last_ns - host->first_ns, out);
+    pfw_moment_duration(pfw_moment_elapsed_ns(host->first_ns, host->last_ns), out);
     buf_text(out, ")\n    interval  ");
     double interval_s = pfw_cadence_interval_s(&host->cadence);
     if (interval_s > 0)
-        pfw_moment_duration((int64_t)(interval_s * 1e9 + 0.5), out);
+        pfw_moment_duration(interval_s < 0x1p30 ? (int64_t)(interval_s * 1e9 + 0.5) : INT64_MAX, out);
     else
         buf_text(out, "none seen");
     if (host->interval_told_ms > 0) {
         buf_text(out, " (set to ");
-        pfw_moment_duration(host->interval_told_ms * info_ns_per_ms, out);
+        pfw_moment_duration(pfw_unit_to_ns(PFW_UNIT_MS, host->interval_told_ms), out);
         buf_char(out, ')');
     }
     buf_char(out, '\n');
@@ -258,7 +256,8 @@ static void info_gaps_json(const struct pfw_cadence *cadence, struct buf *out)
     for (size_t i = 0; i < count; i++) {
         buf_text(out, i > 0 ? ",{\"after\":\"" : "{\"after\":\"");
         pfw_moment_utc(gaps[i].from_ns, out);
-        info_seconds_json(out, "\",\"seconds\":", (double)(gaps[i].to_ns - gaps[i].from_ns) / 1e9);
+        info_seconds_json(out,
+                          "\",\"seconds\":", (double)(pfw_moment_elapsed_ns(gaps[i].from_ns, gaps[i].to_ns)) / 1e9);
         buf_char(out, '}');
     }
     buf_printf(out, "],\"gaps_are_all\":%s", count == PFW_CADENCE_GAPS_MAX ? "false" : "true");
@@ -271,7 +270,7 @@ static void info_times_json(const struct pfw_summary_host *host, struct buf *out
         pfw_moment_utc(host->first_ns, out);
         buf_text(out, "\",\"end\":\"");
         pfw_moment_utc(host->last_ns, out);
-        info_seconds_json(out, "\",\"seconds\":", (double)(host->last_ns - host->first_ns) / 1e9);
+        info_seconds_json(out, "\",\"seconds\":", (double)(pfw_moment_elapsed_ns(host->first_ns, host->last_ns)) / 1e9);
     }
     info_seconds_json(out, ",\"interval_seconds\":", pfw_cadence_interval_s(&host->cadence));
     info_seconds_json(out, ",\"interval_set_seconds\":", (double)host->interval_told_ms / 1e3);

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "pfw/moment.h"
+
 static const double cadence_ns_per_s = 1e9;
 
 void pfw_cadence_fini(struct pfw_cadence *cadence)
@@ -17,8 +19,7 @@ int pfw_cadence_step(struct pfw_cadence *cadence, int64_t step_ns, struct error 
 
 static int64_t cadence_length(const struct pfw_silence *silence)
 {
-    int64_t length;
-    return __builtin_sub_overflow(silence->to_ns, silence->from_ns, &length) ? INT64_MAX : length;
+    return pfw_moment_elapsed_ns(silence->from_ns, silence->to_ns);
 }
 
 /* Keeps `silence` if it is among the longest. */

@@ -85,7 +85,7 @@ int pfw_hosts_of(struct pfw_hosts *hosts, const struct pfw_line *line, uint32_t 
 
 const char *pfw_hosts_name(const struct pfw_hosts *hosts, uint32_t host)
 {
-    return hosts->names[host];
+    return host < hosts->capacity ? hosts->names[host] : NULL; /* not there yet when memory was short */
 }
 
 const char *pfw_hosts_hash(const struct pfw_hosts *hosts, uint32_t host)

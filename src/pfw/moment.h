@@ -20,6 +20,15 @@ void pfw_moment_utc(int64_t ns, struct buf *out);
 /* A length of time with a unit that fits: "0.5 ms", "12.3 s", "4 min 5 s", "3 h 20 min", "2 d 3 h". */
 void pfw_moment_duration(int64_t ns, struct buf *out);
 
+/* From one instant to another; what 64 bits don't hold becomes the nearest that they do. */
+static inline int64_t pfw_moment_elapsed_ns(int64_t from_ns, int64_t to_ns)
+{
+    int64_t elapsed;
+    if (__builtin_sub_overflow(to_ns, from_ns, &elapsed))
+        return to_ns < from_ns ? INT64_MIN : INT64_MAX;
+    return elapsed;
+}
+
 struct pfw_moment {
     int64_t ns;
     bool is_relative; /* to the start of the trace, else since 1970 */

@@ -20,22 +20,20 @@
 enum {
     PAGES_BATCH_BYTES = 64 * PFW_PAGE_BYTES,
     PAGES_MARKS_MAX = PAGES_BATCH_BYTES / PFW_PAGE_BYTES + 2,
-    PAGES_LITTLE_ROOM_BYTES = PFW_PAGE_BYTES / 4, /* what doesn't fit into so little goes to the next page */
+    PAGES_LITTLE_ROOM_BYTES = PFW_PAGE_BYTES / 8, /* what doesn't fit into so little goes to the next page */
 
     MEMBER_HEADER_BYTES = 10,
     MEMBER_TRAILER_BYTES = 8,
     MEMBER_FRAME_BYTES = MEMBER_HEADER_BYTES + MEMBER_TRAILER_BYTES,
     MEMBER_EMPTY_BYTES = MEMBER_FRAME_BYTES + 2, /* the shortest member: an empty deflate block takes two bytes */
     MEMBER_EXTRA_BYTES = 6,                      /* an extra field with an empty subfield */
+    MEMBER_TRIES_MAX = 3,                        /* sizes tried to fill a page, once one fits */
     MEMBER_SHRINK_PART = 8,                      /* what doesn't fit is tried again without so small a part */
     MEMBER_FLAG_EXTRA = 1 << 2,
     MEMBER_FLAG_COMMENT = 1 << 4,
 
     /* libdeflate gives up when the output ends less than so many bytes behind what it wrote. */
     DEFLATE_SLACK_BYTES = 16,
-    /* What a member costs before its first repetition: Huffman codes and the first line. */
-    DEFLATE_FIXED_BYTES = 200,
-
     /*
      * Levels of libdeflate: what has gathered in an interval gets the finer one, which is a fifth smaller; a burst, or
      * the ticks of a node with thousands of CPUs, the one that costs a third of the time (docs/architecture).
@@ -45,11 +43,19 @@ enum {
     PAGES_FINE_MAX_BYTES = 512 * 1024,
 };
 
-/* A guess for the first member; the second knows better. */
-#define PAGES_RATIO_FIRST 0.12
-/* Lines that would need this much of the room are tried at once; else a little less than what should fit is. */
-#define PAGES_WHOLE_RATIO   1.25
-#define PAGES_CAUTION_RATIO 0.97
+/* Lines that seem to need this much of the room are tried all at once. */
+#define MEMBER_WHOLE_RATIO 1.25
+/* A member shall fill this much of its room, if there are lines; so much is good enough. */
+#define MEMBER_TARGET_RATIO 0.95
+#define MEMBER_ENOUGH_RATIO 0.88
+/* More lines cost at least this part of what lines cost on average: else a guess could be far off. */
+#define MEMBER_MARGINAL_RATIO 0.125
+
+/* Lines, and what they deflated to. */
+struct pages_size {
+    size_t length;
+    size_t deflated;
+};
 
 /* How much is whole up to the last piece that ends in a page. */
 struct pages_mark {
@@ -61,7 +67,13 @@ struct pfw_pages {
     struct libdeflate_compressor *fine;       /* NULL: plain lines */
     struct libdeflate_compressor *fast;       /* NULL until there is a burst */
     struct libdeflate_compressor *compressor; /* for the lines at hand: one of these */
-    double ratio;                             /* deflated bytes, without the fixed part, per byte of lines */
+
+    /*
+     * The last members of two sizes, the newest first. The first lines of a member cost much, as nothing before them is
+     * like them, and each further line little: two sizes tell how little.
+     */
+    struct pages_size seen[2];
+    char best[PFW_PAGE_BYTES]; /* deflated: the largest so far that fits, while another size is tried */
 
     /*
      * The batch starts in `memory` as far behind a page boundary as in the file. A copy into the page cache that finds
@@ -162,7 +174,7 @@ static void member_finish(struct pfw_pages *pages, const char *lines, size_t len
     uint64_t end = pages->batch.offset + pages->batch.length + MEMBER_FRAME_BYTES + deflated;
     size_t rest = (PFW_PAGE_BYTES - end % PFW_PAGE_BYTES) % PFW_PAGE_BYTES;
     /* No member fits into a rest that is shorter than the empty one. */
-    size_t fill = rest < MEMBER_EMPTY_BYTES || (is_filling && rest < PAGES_LITTLE_ROOM_BYTES) ? rest : 0;
+    size_t fill = rest < MEMBER_EMPTY_BYTES || (is_filling && rest < PFW_PAGE_BYTES / 2) ? rest : 0;
     if (fill > 0)
         memmove(to + MEMBER_HEADER_BYTES + fill, to + MEMBER_HEADER_BYTES, deflated);
     member_put_header(to, fill);
@@ -195,20 +207,77 @@ static int pages_lay_large_member(struct pfw_pages *pages, const char *lines, si
     return 0;
 }
 
-/* Remembers for the next guess how well lines deflate; a short rest, all by itself, says little about that. */
-static void member_learn(struct pfw_pages *pages, size_t length, size_t deflated)
+static void member_learn(struct pfw_pages *pages, struct pages_size size)
 {
-    size_t variable = deflated > 2 * DEFLATE_FIXED_BYTES ? deflated - DEFLATE_FIXED_BYTES : deflated / 2;
-    pages->ratio = (double)variable / (double)length;
+    size_t last = pages->seen[0].length;
+    bool is_like_last = size.length > last - last / 4 && size.length < last + last / 4;
+    if (!is_like_last)
+        pages->seen[1] = pages->seen[0];
+    pages->seen[0] = size;
 }
 
-/* How much of the lines, deflated, will probably fill `room`. */
-static size_t member_guess(const struct pfw_pages *pages, const char *lines, size_t left, size_t room)
+/* What one more byte of lines costs. */
+static double member_marginal(const struct pfw_pages *pages)
 {
-    double good = room > DEFLATE_FIXED_BYTES ? (double)(room - DEFLATE_FIXED_BYTES) / pages->ratio : 0;
-    if ((double)left <= good * PAGES_WHOLE_RATIO)
-        return left; /* worth a try: a whole flush in one member */
-    return pages_cut(lines, (size_t)(good * PAGES_CAUTION_RATIO));
+    struct pages_size new = pages->seen[0];
+    struct pages_size old = pages->seen[1];
+    double average = (double)new.deflated / (double)new.length;
+    if (new.length == old.length)
+        return average;
+    double marginal = ((double)new.deflated - (double)old.deflated) / ((double)new.length - (double)old.length);
+    if (marginal > average)
+        return average;
+    return marginal > average * MEMBER_MARGINAL_RATIO ? marginal : average * MEMBER_MARGINAL_RATIO;
+}
+
+/* How many bytes of lines, deflated, will probably take `bytes`. */
+static size_t member_guess(const struct pfw_pages *pages, double bytes)
+{
+    double more = (bytes - (double)pages->seen[0].deflated) / member_marginal(pages);
+    double length = (double)pages->seen[0].length + more;
+    return length > 0 ? (size_t)length : 0;
+}
+
+/*
+ * Tries sizes until one fills most of the room, or enough have been tried. The deflated bytes then lie where the next
+ * member's will be. `length` 0: not even the first line fits.
+ */
+static struct pages_size member_search(struct pfw_pages *pages, const char *lines, size_t left, size_t room)
+{
+    size_t first = pages_first_line(lines, left);
+    size_t too_long = left + 1;
+    struct pages_size best = {0};
+    bool is_last_best = false;
+    size_t length = member_guess(pages, (double)room * MEMBER_WHOLE_RATIO) >= left
+                        ? left
+                        : pages_cut(lines, member_guess(pages, (double)room * MEMBER_TARGET_RATIO));
+    size_t part = MEMBER_SHRINK_PART;
+    for (int tries = 0; tries < MEMBER_TRIES_MAX || best.length == 0; tries++) {
+        if (length <= best.length)
+            length = best.length > 0 ? best.length + pages_first_line(lines + best.length, left - best.length) : first;
+        if (length >= too_long)
+            break;
+        size_t deflated = member_deflate(pages, lines, length, room);
+        is_last_best = deflated > 0;
+        if (deflated > 0) {
+            best = (struct pages_size){.length = length, .deflated = deflated};
+            member_learn(pages, best);
+            if (length == left || (double)deflated >= (double)room * MEMBER_ENOUGH_RATIO)
+                break;
+            memcpy(pages->best, pages->bytes + pages->batch.length + MEMBER_HEADER_BYTES, deflated);
+            length = member_guess(pages, (double)room * MEMBER_TARGET_RATIO);
+            if (length >= too_long)
+                length = best.length + (too_long - best.length) / 2;
+        } else {
+            too_long = length;
+            length = best.length > 0 ? best.length + (length - best.length) / 2 : length - length / part;
+            part = part > 2 ? part / 2 : 2;
+        }
+        length = pages_cut(lines, length < left ? length : left);
+    }
+    if (best.length > 0 && !is_last_best)
+        memcpy(pages->bytes + pages->batch.length + MEMBER_HEADER_BYTES, pages->best, best.deflated);
+    return best;
 }
 
 /* Lays one member, or fills up the page; -EAGAIN when the batch must be written first. */
@@ -220,33 +289,18 @@ static int pages_lay_member(struct pfw_pages *pages, const char *lines, size_t l
         member_put_empty(pages, MEMBER_EMPTY_BYTES);
         return 0;
     }
-    size_t data_room = room - MEMBER_FRAME_BYTES;
-    size_t first = pages_first_line(lines, left);
-    size_t length = member_guess(pages, lines, left, data_room);
-    /* A guess that is a little too high is mended by a little, one that is far off soon. */
-    for (size_t part = MEMBER_SHRINK_PART;; part = part > 2 ? part / 2 : 2) {
-        if (length < left && room < PAGES_LITTLE_ROOM_BYTES) {
-            member_put_empty(pages, room);
-            return 0;
-        }
-        if (length < first)
-            length = first;
-        size_t deflated = member_deflate(pages, lines, length, data_room);
-        if (deflated > 0) {
-            if (length < left || deflated > PFW_PAGE_BYTES / 2)
-                member_learn(pages, length, deflated);
-            member_finish(pages, lines, length, deflated, length < left);
-            return 0;
-        }
-        if (length == first)
-            break;
-        length = pages_cut(lines, length - length / part - 1);
+    struct pages_size size = {0};
+    if (room >= PAGES_LITTLE_ROOM_BYTES || member_guess(pages, (double)room * MEMBER_WHOLE_RATIO) >= left)
+        size = member_search(pages, lines, left, room - MEMBER_FRAME_BYTES);
+    if (size.length > 0) {
+        member_finish(pages, lines, size.length, size.deflated, size.length < left);
+        return 0;
     }
     if (room < PFW_PAGE_BYTES) {
         member_put_empty(pages, room);
         return 0;
     }
-    return pages->batch.length > 0 ? -EAGAIN : pages_lay_large_member(pages, lines, first);
+    return pages->batch.length > 0 ? -EAGAIN : pages_lay_large_member(pages, lines, pages_first_line(lines, left));
 }
 
 /* Blanks up to the end of the page, before the newline that is the last byte. */
@@ -289,7 +343,7 @@ struct pfw_pages *pfw_pages_new(bool is_compressed)
     struct pfw_pages *pages = calloc(1, sizeof *pages);
     if (pages == NULL)
         return NULL;
-    pages->ratio = PAGES_RATIO_FIRST;
+    pages->seen[0] = pages->seen[1] = (struct pages_size){.length = PFW_PAGE_BYTES, .deflated = PFW_PAGE_BYTES / 4};
     pages->memory =
         mmap(NULL, PAGES_BATCH_BYTES + 2 * PFW_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages->memory == MAP_FAILED)

@@ -91,16 +91,14 @@ static struct perfetto_process perfetto_process_of(const struct pfw_perfetto *pe
 static void perfetto_name_process(struct pfw_perfetto *perfetto, uint32_t process, struct buf *out)
 {
     struct perfetto_process key = perfetto_process_of(perfetto, process);
-    const char *label = pfw_hosts_label(&perfetto->hosts, (uint32_t)key.host);
-    CLEANUP(buf_cleanup) struct buf text;
-    buf_init(&text, SIZE_MAX);
-    buf_text(&text, label);
-    if (key.pid != perfetto_host_pid)
-        buf_printf(&text, " pid %" PRId64, key.pid);
     perfetto_open(perfetto, out, "M");
     buf_printf(out,
                ",\"name\":\"process_name\",\"pid\":%" PRIu64 ",\"tid\":0,\"args\":{\"name\":", (uint64_t)process + 1);
-    buf_json_bytes(out, text.data, text.length);
+    buf_json_string(out, pfw_hosts_label(&perfetto->hosts, (uint32_t)key.host));
+    if (key.pid != perfetto_host_pid && out->status == 0) {
+        buf_truncate(out, out->length - 1); /* the string goes on */
+        buf_printf(out, " pid %" PRId64 "\"", key.pid);
+    }
     buf_text(out, "}}");
     perfetto->is_named[process] = true;
 }

@@ -264,9 +264,9 @@ static int summary_on_sample(struct pfw_summary *summary, uint32_t number, struc
         summary_find(summary, PFW_FINDING_BACKWARDS,
                      "host %s, series '%.*s': the time stamp %" PRId64 " is %.6f s before the last one",
                      pfw_hosts_label(&summary->hosts, number), summary_shown(&line->name), summary_words(&line->name),
-                     line->ts.value, ((double)series->last_ns - (double)ns) / 1e9);
+                     line->ts.value, (double)pfw_moment_elapsed_ns(ns, series->last_ns) / 1e9);
     else if (has_last)
-        rc = pfw_cadence_step(&host->cadence, ns - series->last_ns, err);
+        rc = pfw_cadence_step(&host->cadence, pfw_moment_elapsed_ns(series->last_ns, ns), err);
     pfw_cadence_sample(&host->cadence, ns);
     series->last_ns = ns;
     series->has_last = true;
@@ -321,14 +321,16 @@ static void summary_finish_gaps(struct pfw_summary *summary, uint32_t number)
         buf_init(&from, SUMMARY_FINDING_MAX_BYTES);
         pfw_moment_local(gaps[i].from_ns, &from);
         summary_find(summary, PFW_FINDING_GAP, "host %s: no sample for %.3f s after %s; the interval is %.3f s",
-                     pfw_hosts_label(&summary->hosts, number), ((double)gaps[i].to_ns - (double)gaps[i].from_ns) / 1e9,
-                     buf_string(&from), interval_s);
+                     pfw_hosts_label(&summary->hosts, number),
+                     (double)pfw_moment_elapsed_ns(gaps[i].from_ns, gaps[i].to_ns) / 1e9, buf_string(&from),
+                     interval_s);
     }
 }
 
 void pfw_summary_finish(struct pfw_summary *summary)
 {
-    for (uint32_t i = 0; i < summary->hosts.hashes.count; i++) {
+    /* Not as far as the names go: where memory was short, a table ends earlier. */
+    for (uint32_t i = 0; i < summary->hosts.hashes.count && i < summary->host_capacity; i++) {
         const struct pfw_summary_host *host = &summary->host_list[i];
         const char *label = pfw_hosts_label(&summary->hosts, i);
         if (host->events == 0)
@@ -339,7 +341,7 @@ void pfw_summary_finish(struct pfw_summary *summary)
             summary_find(summary, PFW_FINDING_NO_START, "host %s: no start event", label);
         summary_finish_gaps(summary, i);
     }
-    for (uint32_t i = 0; i < summary->runs.count; i++) {
+    for (uint32_t i = 0; i < summary->runs.count && i < summary->run_capacity; i++) {
         if (!summary->run_list[i].is_open)
             continue;
         struct summary_run_key key;

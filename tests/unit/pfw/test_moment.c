@@ -66,6 +66,14 @@ static void durations_have_a_unit_that_fits(void **state)
         assert_string_equal(shown(pfw_moment_duration, cases[i].ns), cases[i].text);
 }
 
+static void elapsed_time_never_wraps(void **state)
+{
+    (void)state;
+    assert_int_equal(pfw_moment_elapsed_ns(-3, 4), 7);
+    assert_int_equal(pfw_moment_elapsed_ns(INT64_MIN, INT64_MAX), INT64_MAX);
+    assert_int_equal(pfw_moment_elapsed_ns(INT64_MAX, INT64_MIN), INT64_MIN);
+}
+
 static void times_are_read_as_people_write_them(void **state)
 {
     (void)state;
@@ -149,6 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(instants_are_shown_in_local_time_and_utc),
         cmocka_unit_test(durations_have_a_unit_that_fits),
+        cmocka_unit_test(elapsed_time_never_wraps),
         cmocka_unit_test(times_are_read_as_people_write_them),
         cmocka_unit_test(what_is_no_time_is_refused),
     };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "pfw/perfetto.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "support/allocation.h"
 
 static struct pfw_line parsed(const char *text)
 {
@@ -152,6 +155,36 @@ static void events_that_are_not_wanted_only_give_names(void **state)
     buf_fini(&out);
 }
 
+static void want_of_memory_is_told_and_leaks_nothing(void **state)
+{
+    (void)state;
+    const char *const events[] = {
+        "{\"name\":\"HH\",\"ph\":4,\"args\":{\"hhash\":\"a\",\"name\":\"n\"}}",
+        "{\"name\":\"c\\u0070u\",\"cat\":\"sys\",\"ph\":2,\"ts\":1,\"args\":{\"hhash\":\"a\",\"\\u0061\":1,\"b\":2}}",
+        "{\"name\":\"read\",\"cat\":\"POSIX\",\"ph\":1,\"ts\":1,\"dur\":2,\"args\":{\"hhash\":\"a\"}}",
+    };
+    for (size_t n = 0;; n++) {
+        struct pfw_perfetto it;
+        pfw_perfetto_init(&it);
+        struct buf out;
+        buf_init(&out, 1 << 20);
+        allocation_fail_at(n);
+        int rc = 0;
+        for (size_t i = 0; i < sizeof events / sizeof events[0] && rc == 0; i++) {
+            struct pfw_line line = parsed(events[i]);
+            rc = pfw_perfetto_add(&it, &line, PFW_UNIT_US, true, &out, NULL);
+        }
+        if (rc == 0)
+            rc = buf_status(&out, NULL);
+        bool has_failed = allocation_stop();
+        pfw_perfetto_fini(&it);
+        buf_fini(&out);
+        assert_int_equal(rc, has_failed ? -ENOMEM : 0);
+        if (!has_failed)
+            break;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +193,7 @@ int main(void)
         cmocka_unit_test(nanoseconds_keep_their_digits),
         cmocka_unit_test(what_has_no_place_is_counted),
         cmocka_unit_test(events_that_are_not_wanted_only_give_names),
+        cmocka_unit_test(want_of_memory_is_told_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

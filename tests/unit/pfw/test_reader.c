@@ -16,6 +16,7 @@
 #include <cmocka.h>
 #include <zlib.h>
 
+#include "support/allocation.h"
 #include "util/buf.h"
 #include "util/file.h"
 
@@ -540,6 +541,40 @@ static void what_cannot_be_read_is_named(void **state)
     pfw_reader_close(NULL);
 }
 
+static int read_whole(const struct buf *image, size_t *out_lines)
+{
+    int fd = memfd_create("trace", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(file_write_all(fd, image->data, image->length, NULL), 0);
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    const struct pfw_reader_options options = {.unpack.hold_max_bytes = 256 << 10};
+    CLEANUP(pfw_reader_cleanup) struct pfw_reader *reader = NULL;
+    int rc = pfw_reader_open_fd(fd, &options, &reader, NULL);
+    struct pfw_item item = {.kind = PFW_ITEM_LINE};
+    for (*out_lines = 0; rc == 0 && item.kind != PFW_ITEM_END; *out_lines += item.kind == PFW_ITEM_LINE)
+        rc = pfw_reader_next(reader, &item, NULL);
+    return rc;
+}
+
+static void want_of_memory_is_told_and_leaks_nothing(void **state)
+{
+    (void)state;
+    CLEANUP(buf_cleanup) struct buf image;
+    buf_init(&image, IMAGE_MAX_BYTES);
+    put_numbered(&image, 0, 20000); /* grows the hold, and lines lie across its pieces */
+    for (size_t n = 0;; n++) {
+        size_t lines;
+        allocation_fail_at(n);
+        int rc = read_whole(&image, &lines);
+        bool has_failed = allocation_stop();
+        assert_int_equal(rc, has_failed ? -ENOMEM : 0);
+        if (!has_failed) {
+            assert_int_equal(lines, 20000);
+            break;
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -560,6 +595,7 @@ int main(void)
         cmocka_unit_test(a_line_longer_than_the_limit_is_left_out_and_told),
         cmocka_unit_test(content_tells_gzip_from_text_even_when_its_begin_is_damaged),
         cmocka_unit_test(what_cannot_be_read_is_named),
+        cmocka_unit_test(want_of_memory_is_told_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "pfw/stats.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "support/allocation.h"
 
 static struct pfw_line parsed(const char *text)
 {
@@ -77,12 +80,38 @@ static void complete_events_give_their_duration(void **state)
     assert_true(find(&stats, 0, "read", "dur")->max == 12);
 }
 
+static void want_of_memory_is_told_and_leaks_nothing(void **state)
+{
+    (void)state;
+    const char *const events[] = {
+        "{\"name\":\"HH\",\"ph\":4,\"args\":{\"hhash\":\"a\",\"name\":\"n\"}}",
+        "{\"name\":\"c\\u0070u\",\"cat\":\"sys\",\"ph\":2,\"ts\":1,\"args\":{\"hhash\":\"a\",\"\\u0061\":1,\"b\":2}}",
+        "{\"name\":\"read\",\"cat\":\"POSIX\",\"ph\":1,\"ts\":1,\"dur\":2,\"args\":{\"hhash\":\"a\"}}",
+    };
+    for (size_t n = 0;; n++) {
+        struct pfw_stats it;
+        pfw_stats_init(&it);
+        allocation_fail_at(n);
+        int rc = 0;
+        for (size_t i = 0; i < sizeof events / sizeof events[0] && rc == 0; i++) {
+            struct pfw_line line = parsed(events[i]);
+            rc = pfw_stats_add(&it, &line, NULL);
+        }
+        bool has_failed = allocation_stop();
+        pfw_stats_fini(&it);
+        assert_int_equal(rc, has_failed ? -ENOMEM : 0);
+        if (!has_failed)
+            break;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_number_of_each_series_has_a_row),
         cmocka_unit_test(the_last_of_equal_keys_counts_once),
         cmocka_unit_test(complete_events_give_their_duration),
+        cmocka_unit_test(want_of_memory_is_told_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "pfw/summary.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "support/allocation.h"
 
 static struct pfw_line parsed(const char *text)
 {
@@ -238,6 +241,39 @@ static void an_empty_trace_has_nothing(void **state)
     assert_int_equal(summary.hosts.hashes.count, 0);
 }
 
+static int add_run(struct pfw_summary *summary)
+{
+    const char *const events[] = {
+        "{\"name\":\"start\",\"cat\":\"dftracer\",\"ph\":1,\"ts\":1,\"dur\":0,\"args\":{\"hhash\":\"a\"}}",
+        "{\"name\":\"HH\",\"cat\":\"dftracer\",\"ph\":4,\"args\":{\"hhash\":\"a\",\"name\":\"n\",\"value\":\"b\"}}",
+        "{\"name\":\"c\\u0070u\",\"cat\":\"sys\",\"ph\":2,\"ts\":1000000,\"args\":{\"hhash\":\"a\"}}",
+        "{\"name\":\"cpu\",\"cat\":\"sys\",\"ph\":2,\"ts\":2000000,\"args\":{\"hhash\":\"a\"}}",
+    };
+    int rc = 0;
+    for (size_t i = 0; i < sizeof events / sizeof events[0] && rc == 0; i++) {
+        struct pfw_line line = parsed(events[i]);
+        rc = pfw_summary_add(summary, &line, NULL);
+    }
+    pfw_summary_finish(summary);
+    return rc;
+}
+
+static void want_of_memory_is_told_and_leaks_nothing(void **state)
+{
+    (void)state;
+    for (size_t n = 0;; n++) {
+        struct pfw_summary summary;
+        pfw_summary_init(&summary, NULL, NULL);
+        allocation_fail_at(n);
+        int rc = add_run(&summary);
+        bool has_failed = allocation_stop();
+        pfw_summary_fini(&summary);
+        assert_int_equal(rc, has_failed ? -ENOMEM : 0);
+        if (!has_failed)
+            break;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +285,7 @@ int main(void)
         cmocka_unit_test(gaps_dropped_events_and_clock_steps_are_told),
         cmocka_unit_test(missing_keys_and_foreign_phases_are_told),
         cmocka_unit_test(an_empty_trace_has_nothing),
+        cmocka_unit_test(want_of_memory_is_told_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

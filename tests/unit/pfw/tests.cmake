@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 cicada_unit_test(pfw line)
 cicada_unit_test(pfw args)
-cicada_unit_test(pfw reader)
+cicada_unit_test(pfw reader DEPENDS test_allocation)
 cicada_unit_test(pfw names)
 
 # What the tests of the writing side share: a gzip file taken apart by zlib.
@@ -28,13 +28,13 @@ cicada_unit_test(pfw file DEPENDS test_support test_allocation test_members test
 cicada_unit_test(pfw queue DEPENDS test_support test_allocation)
 cicada_unit_test(pfw writer DEPENDS test_support test_allocation test_members test_sysio test_trace)
 cicada_unit_test(pfw writer_failures DEPENDS test_support test_members test_sysio test_trace)
-cicada_unit_test(pfw sketch)
+cicada_unit_test(pfw sketch DEPENDS test_support test_allocation)
 cicada_unit_test(pfw unit)
 cicada_unit_test(pfw hosts)
 cicada_unit_test(pfw series)
 cicada_unit_test(pfw cadence)
 cicada_unit_test(pfw moment)
 cicada_unit_test(pfw filter)
-cicada_unit_test(pfw stats)
-cicada_unit_test(pfw summary)
-cicada_unit_test(pfw perfetto)
+cicada_unit_test(pfw stats DEPENDS test_allocation)
+cicada_unit_test(pfw summary DEPENDS test_allocation)
+cicada_unit_test(pfw perfetto DEPENDS test_allocation)
