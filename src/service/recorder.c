@@ -16,6 +16,9 @@ enum { RECORDER_TEXT_MAX_BYTES = 1 << 20, RECORDER_EVENT_MAX_BYTES = 4096 };
 /* The first events are on their way into the file before `start` says that all is well. */
 enum { RECORDER_FIRST_WRITE_MS = 10000 };
 
+/* A trace that is thrown away is closed first, unless its file system takes longer. */
+enum { RECORDER_DISCARD_MS = 2000 };
+
 struct recorder {
     const struct options *options;
     struct pfw_source source;
@@ -266,7 +269,7 @@ void recorder_discard(struct recorder *recorder)
 {
     if (recorder == NULL)
         return;
-    int closed = pfw_writer_close(TAKE(recorder->writer), 0, NULL, NULL);
+    int closed = pfw_writer_close(TAKE(recorder->writer), RECORDER_DISCARD_MS, NULL, NULL);
     if (recorder->trace.path != NULL)
         (void)unlink(recorder->trace.path); /* without a sample in it; one that can't be removed stays */
     if (closed == -ETIMEDOUT)

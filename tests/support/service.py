@@ -13,6 +13,7 @@ BUILD_DIR = Path(os.environ.get("CICADA_BUILD_DIR", Path(__file__).resolve().par
 PROGRAM = BUILD_DIR / "bin" / "dftracer_service"
 HOST = socket.gethostname().split(".")[0]
 COMMAND_TIMEOUT_S = 60
+IS_SANITIZED = os.environ.get("CICADA_SANITIZED") == "1"
 
 
 def clean_environment(**variables):
