@@ -246,18 +246,19 @@ static int mounts_copy(const struct mounts_line *lines, size_t count, struct mou
 int mounts_parse(const char *text, size_t length, struct mounts *out_mounts, struct error *err)
 {
     *out_mounts = (struct mounts){0};
-    size_t refused = 0;
     CLEANUP(memory_cleanup) struct mounts_line *lines = malloc(MOUNTS_MAX * sizeof *lines);
     if (lines == NULL)
         return error_set(err, -ENOMEM, "no memory for the list of mounts");
-    size_t count = mounts_collect(cursor_of(text, length), lines, &refused);
-
-    out_mounts->list = calloc(count + 1, sizeof *out_mounts->list); /* never of size 0, which may give NULL */
-    if (out_mounts->list == NULL || mounts_copy(lines, count, out_mounts) < 0) {
-        mounts_fini(out_mounts);
-        return error_set(err, -ENOMEM, "no memory for the list of mounts");
+    struct mounts mounts = {0};
+    size_t count = mounts_collect(cursor_of(text, length), lines, &mounts.refused);
+    mounts.list = calloc(count + 1, sizeof *mounts.list); /* never of size 0, which may give NULL */
+    if (mounts.list == NULL)
+        return error_set(err, -ENOMEM, "no memory for %zu mounts", count);
+    if (mounts_copy(lines, count, &mounts) < 0) {
+        mounts_fini(&mounts);
+        return error_set(err, -ENOMEM, "no memory for %zu mounts", count);
     }
-    out_mounts->refused = refused;
+    *out_mounts = mounts;
     return 0;
 }
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "drive.h"
+#include "starve.h"
 
 /* The three trees tell the same job with the same numbers; what version 1 can't tell is marked. */
 static const struct {
@@ -185,6 +185,14 @@ static void without_a_cgroup_there_is_no_collector(void **state)
     assert_string_equal(drive_lacks(&cgroup_collector, &config), "cgroup '/system.slice' has no file that we know");
 }
 
+static void memory_that_runs_out_spoils_one_tick_at_most(void **state)
+{
+    (void)state;
+    struct sample_config config = tree_config(RECORDED_DIR "/cgroup-v2/proc", RECORDED_DIR "/cgroup-v2/sys", "4242");
+    starve_open(&cgroup_collector, &config);
+    starve_read(&cgroup_collector, &config, "job_42");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +201,7 @@ int main(void)
         cmocka_unit_test(cgroup_that_ends_takes_its_row_along),
         cmocka_unit_test(cgroup_of_this_machine_is_read_until_it_ends),
         cmocka_unit_test(without_a_cgroup_there_is_no_collector),
+        cmocka_unit_test(memory_that_runs_out_spoils_one_tick_at_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

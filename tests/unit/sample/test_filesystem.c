@@ -23,8 +23,8 @@
 
 #include <cmocka.h>
 
-#include "drive.h"
 #include "sample/probe.h"
+#include "starve.h"
 
 /* A scratch directory with a file "mounts" is the root of a recorded /proc. */
 static void write_mounts(const struct scratch *scratch, const char *text)
@@ -362,6 +362,18 @@ static void killed_process_leaves_its_locks_though_a_thread_hangs(void **state)
     hangfs_stop(&fs);
 }
 
+static void memory_that_runs_out_spoils_one_tick_at_most(void **state)
+{
+    (void)state;
+    CLEANUP(scratch_cleanup) struct scratch scratch = scratch_new();
+    make_point(&scratch, "a");
+    make_point(&scratch, "b");
+    write_mounts(&scratch, "/dev/sda1 /a ext4 rw 0 0\n/dev/sdb1 /b ext4 rw 0 0\n");
+    struct sample_config config = {.proc_path = scratch.path, .sys_path = "/sys", .mount_prefix = scratch.path};
+    starve_open(&filesystem_collector, &config);
+    starve_read(&filesystem_collector, &config, "/b");
+}
+
 /* Mounts of ours that hang are nobody else's business: without root they can't be hidden from other programs. */
 static int hide_mounts(void **state)
 {
@@ -382,6 +394,7 @@ int main(void)
         cmocka_unit_test(machine_without_a_list_has_no_collector),
         cmocka_unit_test(this_machine_has_file_systems),
         cmocka_unit_test(mount_that_hangs_takes_one_thread_and_nothing_else),
+        cmocka_unit_test(memory_that_runs_out_spoils_one_tick_at_most),
     };
     return cmocka_run_group_tests(tests, hide_mounts, NULL);
 }

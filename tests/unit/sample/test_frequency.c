@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "drive.h"
+#include "starve.h"
 
 static struct collector *open_frequency(const char *sys_path, unsigned per_tick)
 {
@@ -78,6 +78,14 @@ static void machine_without_cpufreq_has_no_collector(void **state)
     assert_true(frequency_collector.is_optional);
 }
 
+static void memory_that_runs_out_spoils_one_tick_at_most(void **state)
+{
+    (void)state;
+    struct sample_config config = {.proc_path = "/proc", .sys_path = RECORDED_DIR "/cpufreq/sys", .mount_prefix = ""};
+    starve_open(&frequency_collector, &config);
+    starve_read(&frequency_collector, &config, "cpu10");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -85,6 +93,7 @@ int main(void)
         cmocka_unit_test(many_at_once_are_all),
         cmocka_unit_test(cpus_that_come_or_go_are_seen_in_the_next_turn),
         cmocka_unit_test(machine_without_cpufreq_has_no_collector),
+        cmocka_unit_test(memory_that_runs_out_spoils_one_tick_at_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

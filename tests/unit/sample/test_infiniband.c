@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "drive.h"
+#include "starve.h"
 
 static struct collector *open_infiniband(const char *sys_path)
 {
@@ -101,6 +101,15 @@ static void machine_without_infiniband_has_no_collector(void **state)
     assert_string_equal(drive_lacks(&infiniband_collector, &config), "no /nowhere/class/infiniband");
 }
 
+static void memory_that_runs_out_spoils_one_tick_at_most(void **state)
+{
+    (void)state;
+    struct sample_config config = {
+        .proc_path = "/proc", .sys_path = RECORDED_DIR "/infiniband/sys", .mount_prefix = ""};
+    starve_open(&infiniband_collector, &config);
+    starve_read(&infiniband_collector, &config, "mlx5_0/1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -108,6 +117,7 @@ int main(void)
         cmocka_unit_test(omnipath_has_the_same_counters),
         cmocka_unit_test(counters_that_make_no_sense_are_unknown),
         cmocka_unit_test(machine_without_infiniband_has_no_collector),
+        cmocka_unit_test(memory_that_runs_out_spoils_one_tick_at_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "drive.h"
+#include "starve.h"
 
 static const int64_t second_ns = CLOCK_NS_PER_SECOND;
 
@@ -134,6 +134,23 @@ static void zones_that_only_root_may_read_are_said(void **state)
     assert_non_null(strstr(err.text, "may be read by root only"));
 }
 
+static void memory_that_runs_out_spoils_one_tick_at_most(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sys_path, *row;
+    } trees[] = {
+        {RECORDED_DIR "/power-rapl/sys", "dram-1"},
+        {RECORDED_DIR "/power-cray/sys", "accel1"},
+        {RECORDED_DIR "/sensors/sys", "amd_energy.0/energy3"},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(trees); i++) {
+        struct sample_config config = {.proc_path = "/proc", .sys_path = trees[i].sys_path, .mount_prefix = ""};
+        starve_open(&power_collector, &config);
+        starve_read(&power_collector, &config, trees[i].row);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +159,7 @@ int main(void)
         cmocka_unit_test(hwmon_devices_with_power_are_grouped_by_their_driver),
         cmocka_unit_test(machine_without_power_has_no_collector),
         cmocka_unit_test(zones_that_only_root_may_read_are_said),
+        cmocka_unit_test(memory_that_runs_out_spoils_one_tick_at_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

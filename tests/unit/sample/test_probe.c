@@ -21,6 +21,7 @@
 
 #include <cmocka.h>
 
+#include "support/allocation.h"
 #include "util/clock.h"
 
 /* A test waits for an event at most this long; nothing here takes a thousandth of it. */
@@ -431,6 +432,32 @@ static void small_files_are_read_by_path(void **state)
     assert_int_equal(probe_read_file("/proc", bytes, sizeof bytes), -EISDIR);
 }
 
+static void memory_that_runs_out_is_told(void **state)
+{
+    (void)state;
+    for (size_t n = 0;; n++) {
+        CLEANUP(probe_cleanup) struct probe *probe = NULL;
+        struct probe_key *key = NULL;
+        struct gate *gate = gate_new(false);
+        struct gate **subject = malloc(sizeof(struct gate *));
+        assert_non_null(subject);
+        *subject = gate;
+        allocation_fail_at(n);
+        int rc = probe_new(&gate_kind, stuck_after_ns, &probe, NULL);
+        if (rc == 0)
+            rc = probe_add(probe, subject, sizeof(int), &key, NULL);
+        else
+            gate_free_subject(subject);
+        if (!allocation_stop()) {
+            assert_int_equal(rc, 0);
+            break;
+        }
+        assert_int_equal(rc, -ENOMEM);
+        assert_null(key);
+        assert_int_equal(gate->freed, 1); /* the subject is taken also by what fails */
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -445,6 +472,7 @@ int main(void)
         cmocka_unit_test(removed_key_that_waits_is_not_asked),
         cmocka_unit_test(failed_question_tells_its_errno_and_no_answer),
         cmocka_unit_test(small_files_are_read_by_path),
+        cmocka_unit_test(memory_that_runs_out_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

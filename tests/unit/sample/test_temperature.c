@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "drive.h"
+#include "starve.h"
 
 struct expectation {
     const char *row;
@@ -71,12 +71,21 @@ static void machine_without_sensors_has_no_collector(void **state)
                         "no sensor in '/nowhere/class/hwmon' or '/nowhere/class/thermal'");
 }
 
+static void memory_that_runs_out_spoils_one_tick_at_most(void **state)
+{
+    (void)state;
+    struct sample_config config = {.proc_path = "/proc", .sys_path = RECORDED_DIR "/sensors/sys", .mount_prefix = ""};
+    starve_open(&temperature_collector, &config);
+    starve_read(&temperature_collector, &config, "nvme0/temp1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sensors_are_named_after_their_hardware),
         cmocka_unit_test(thermal_zones_stand_in_for_hwmon),
         cmocka_unit_test(machine_without_sensors_has_no_collector),
+        cmocka_unit_test(memory_that_runs_out_spoils_one_tick_at_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
