@@ -13,6 +13,7 @@
 #include "sample/mounts.h"
 #include "sample/probe.h"
 #include "sample/procfile.h"
+#include "util/clock.h"
 
 static const struct sample_column filesystem_columns[FILESYSTEM_COLUMNS] = {
     [FILESYSTEM_SIZE] = {"size_bytes", "bytes", "size of the file system", SAMPLE_INTEGER},
@@ -77,7 +78,9 @@ static int filesystem_ask(const void *subject, void *answer)
     return 0;
 }
 
-static const struct probe_kind filesystem_probe = {.ask = filesystem_ask, .free_subject = free};
+/* Once a second, and a little less, for a tick may come a little early. */
+static const struct probe_kind filesystem_probe = {
+    .ask = filesystem_ask, .free_subject = free, .rest_ns = CLOCK_NS_PER_SECOND * 9 / 10};
 
 static void filesystem_close(struct collector *collector)
 {

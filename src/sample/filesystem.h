@@ -4,7 +4,8 @@
  *
  * Reads the list of mounts (sample/mounts.h says which ones count) when the kernel tells that it has changed, and asks
  * each mount through a probe, since statvfs() of a dead mount never returns. A mount that is stuck has no row until it
- * answers again. A tick shows what the questions of the tick before have answered.
+ * answers again. A tick shows what the questions before it have answered; a mount is asked at most once a second,
+ * however short the period is, since its server has other clients.
  */
 #ifndef SAMPLE_FILESYSTEM_H
 #define SAMPLE_FILESYSTEM_H

@@ -39,6 +39,7 @@ struct probe_key {
     enum probe_phase phase;
     bool is_stuck;   /* running, and given up by its thread's turn */
     bool is_removed; /* running, and nobody wants the answer: the thread frees it */
+    bool is_asked;   /* at least once, at asked_boot_ns */
     int64_t asked_boot_ns;
     struct probe_result latest;
     struct probe_key *next_waiting;
@@ -156,6 +157,7 @@ static void probe_leave_descriptors(void)
 static void probe_serve(struct probe *probe, struct probe_key *key)
 {
     key->phase = PROBE_RUNNING;
+    key->is_asked = true;
     key->asked_boot_ns = clock_boot_ns();
     (void)pthread_mutex_unlock(&probe->lock);
 
@@ -341,12 +343,20 @@ void probe_remove(struct probe_key *key)
         probe_key_free(key);
 }
 
+/* Is it too early to ask again? A time before the last question is of a test that has its own clock. */
+static bool probe_rests(const struct probe_key *key, int64_t now_boot_ns)
+{
+    int64_t since_ns = now_boot_ns - key->asked_boot_ns;
+    return key->is_asked && since_ns >= 0 && since_ns < key->probe->kind->rest_ns;
+}
+
 int probe_tick(struct probe *probe, int64_t now_boot_ns, struct error *err)
 {
     (void)pthread_mutex_lock(&probe->lock);
     for (struct probe_key *key = probe->keys; key != NULL; key = key->next) {
         if (key->phase == PROBE_IDLE) {
-            probe_enqueue(probe, key);
+            if (!probe_rests(key, now_boot_ns))
+                probe_enqueue(probe, key);
         } else if (key->phase == PROBE_RUNNING && !key->is_stuck &&
                    now_boot_ns - key->asked_boot_ns >= probe->stuck_after_ns) {
             key->is_stuck = true;

@@ -38,6 +38,12 @@ struct probe_kind {
 
     /* Frees a subject when nobody uses it any more; on any thread. */
     void (*free_subject)(void *subject);
+
+    /*
+     * A key is asked again when this long has passed since it was asked, however often it ticks; 0: at every tick. What
+     * is asked over a network is one of thousands of nodes asking.
+     */
+    int64_t rest_ns;
 };
 
 /* How many threads may be stuck; past it, keys wait for one to return. */
@@ -66,8 +72,8 @@ MUST_CHECK int probe_add(struct probe *probe, void *subject, size_t answer_bytes
 void probe_remove(struct probe_key *key);
 
 /*
- * Asks every key whose last question has returned, and sees which ones are stuck at `now_boot_ns`. Fails with -EAGAIN
- * when keys wait and there is no thread for them; the next tick tries again.
+ * Asks every key whose last question has returned and that has had its rest, and sees which ones are stuck at
+ * `now_boot_ns`. Fails with -EAGAIN when keys wait and there is no thread for them; the next tick tries again.
  */
 MUST_CHECK int probe_tick(struct probe *probe, int64_t now_boot_ns, struct error *err);
 

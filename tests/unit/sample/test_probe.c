@@ -307,6 +307,24 @@ static void removed_key_that_waits_is_not_asked(void **state)
     assert_int_equal(second->asked, 0);
 }
 
+static void key_is_left_alone_during_its_rest(void **state)
+{
+    (void)state;
+    static const struct probe_kind kind = {
+        .ask = gate_ask, .free_subject = gate_free_subject, .rest_ns = 100 * CLOCK_NS_PER_SECOND};
+    CLEANUP(probe_cleanup) struct probe *probe = NULL;
+    assert_int_equal(probe_new(&kind, 1000 * CLOCK_NS_PER_SECOND, &probe, NULL), 0);
+    struct gate *gate = gate_new(false);
+    struct probe_key *key = add_gate(probe, gate);
+    tick(probe);
+    wait_for_answer(key, 1);
+    for (int ticks = 0; ticks < 10; ticks++)
+        tick(probe);
+    assert_int_equal(probe_tick(probe, clock_boot_ns() + 101 * CLOCK_NS_PER_SECOND, NULL), 0);
+    wait_for_answer(key, 2);
+    assert_int_equal(gate->asked, 2);
+}
+
 static int fail_ask(const void *subject, void *answer)
 {
     *(int *)answer = 7;
@@ -470,6 +488,7 @@ int main(void)
         cmocka_unit_test(freed_probe_leaves_stuck_threads_valid_memory),
         cmocka_unit_test(removed_key_that_is_stuck_still_gives_way_to_the_others),
         cmocka_unit_test(removed_key_that_waits_is_not_asked),
+        cmocka_unit_test(key_is_left_alone_during_its_rest),
         cmocka_unit_test(failed_question_tells_its_errno_and_no_answer),
         cmocka_unit_test(small_files_are_read_by_path),
         cmocka_unit_test(memory_that_runs_out_is_told),
