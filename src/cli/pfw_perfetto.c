@@ -33,9 +33,10 @@ static const struct cli_command perfetto_command = {
     .operands = "FILE...",
     .summary = "Converts DFTracer traces to one JSON trace for ui.perfetto.dev and chrome://tracing",
     .details =
-        "Several files become one trace. Each host is a process, its counters are that process's tracks. A FILE that\n"
-        "ends in .gz is compressed. Viewers take up to about 256 MB of JSON: choose a part with the options "
-        "below.\n" COMMAND_FILTER_DETAILS COMMAND_STATUS_DETAILS,
+        "Several files become one trace. Each host is a process, its counters are that process's tracks. An output\n"
+        "FILE that ends in .gz is compressed; it is written only if all traces could be read. Viewers take up to "
+        "about\n"
+        "256 MB of JSON: choose a part with the options below.\n" COMMAND_FILTER_DETAILS COMMAND_STATUS_DETAILS,
     .options = perfetto_options,
     .options_count = ARRAY_LENGTH(perfetto_options),
 };
@@ -139,7 +140,10 @@ int commands_perfetto(int argc, char **argv)
         const struct input_handler handler = {
             .context = &perfetto, .on_file = perfetto_on_file, .on_line = perfetto_on_line};
         read_status = input_read(perfetto_command.name, argv, files, values.common.is_salvaging, &handler);
-        rc = perfetto_finish(&perfetto, &err);
+        if (read_status == INPUT_FAILED && values.path != NULL)
+            (void)fprintf(stderr, "%s: '%s' was not written\n", perfetto_command.name, values.path);
+        else
+            rc = perfetto_finish(&perfetto, &err);
     }
     if (rc < 0) {
         command_complain(&perfetto_command, &err);
