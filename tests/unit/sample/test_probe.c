@@ -248,6 +248,27 @@ static void many_keys_that_die_at_once_are_found_in_few_ticks(void **state)
     wait_for_threads(probe, 1, 0);
 }
 
+static void threads_have_a_limit_and_what_waits_is_told(void **state)
+{
+    (void)state;
+    CLEANUP(probe_cleanup) struct probe *probe = new_probe();
+    struct gate *dead = gate_new(true);
+    for (int i = 0; i < PROBE_THREADS_MAX + 10; i++)
+        (void)add_gate(probe, dead);
+    for (int asked = 1; asked <= PROBE_THREADS_MAX; asked *= 2) {
+        tick_late(probe);
+        gate_wait_for(dead, &dead->asked, asked);
+    }
+    struct error err = {0};
+    assert_int_equal(probe_tick(probe, clock_boot_ns() + 2 * stuck_after_ns, &err), -EAGAIN);
+    assert_non_null(strstr(err.text, "starting a probing thread beside 256 others"));
+    assert_int_equal(probe_threads(probe).stuck, PROBE_THREADS_MAX);
+
+    gate_set(dead, false);
+    gate_wait_for(dead, &dead->answered, PROBE_THREADS_MAX + 10);
+    wait_for_threads(probe, 1, 0);
+}
+
 static void freed_probe_leaves_stuck_threads_valid_memory(void **state)
 {
     (void)state;
@@ -490,6 +511,7 @@ int main(void)
         cmocka_unit_test(one_thread_asks_every_key_once_a_tick),
         cmocka_unit_test(stuck_key_keeps_its_thread_and_another_serves_the_rest),
         cmocka_unit_test(many_keys_that_die_at_once_are_found_in_few_ticks),
+        cmocka_unit_test(threads_have_a_limit_and_what_waits_is_told),
         cmocka_unit_test(freed_probe_leaves_stuck_threads_valid_memory),
         cmocka_unit_test(removed_key_that_is_stuck_still_gives_way_to_the_others),
         cmocka_unit_test(removed_key_that_waits_is_not_asked),
