@@ -8,24 +8,15 @@ import re
 import shlex
 import shutil
 import subprocess
-import time
 from pathlib import Path
+
+from support.waiting import wait_until
 
 HERE = Path(__file__).resolve().parent
 TOOLS = HERE / "tools"
 PROJECT = HERE.parents[1]
 BUILD_DIR = Path(os.environ.get("CICADA_BUILD_DIR", PROJECT / "build" / "release"))
 STATE_PREFIX = "cicada-cluster-"
-
-
-def wait_until(question, what, timeout_s=20):
-    """Asks until the answer is true, and returns it."""
-    deadline = time.monotonic() + timeout_s
-    while not (answer := question()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited {timeout_s} s in vain: {what}")
-        time.sleep(0.05)
-    return answer
 
 
 class Result:

@@ -4,11 +4,14 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from cluster import BUILD_DIR, STATE_PREFIX, TOOLS, Cluster, Slurm
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from cluster import BUILD_DIR, STATE_PREFIX, TOOLS, Cluster, Slurm  # noqa: E402
 
 PROGRAMS = {"nsenter": "util-linux", "ip": "iproute2", "munged": "munge", "slurmctld": "slurm-wlm", "srun": "slurm-wlm",
             "mpirun.openmpi": "openmpi-bin", "mpirun.mpich": "mpich", "sshd": "openssh-server", "pgrep": "procps"}

@@ -2,7 +2,7 @@
 """The service on nodes where Slurm tracks processes by cgroup, as production sites do: a step's processes end with it."""
 import pytest
 import service
-from cluster import wait_until
+from support.waiting import wait_until
 
 
 @pytest.fixture
@@ -47,7 +47,9 @@ def test_batch_job_of_the_documentation_leaves_ended_traces(slurm_cgroup, prefix
     job = slurm_cgroup.batch(f"--chdir={work}", f"--output={work}/out", slurm_cgroup.shared / "packaging" / "job.sh",
                              "sh", "-c", service.APP + "exit 7", **variables,
                              PATH=f"{slurm_cgroup.bin}:{slurm_cgroup.env['PATH']}")
-    assert slurm_cgroup.exit_status(job) == 7, "the status of the application is the job's"
+    status, said = slurm_cgroup.exit_status(job), (work / "out").read_text()
+    assert status == 7, f"the status of the application is the job's: {said}"
+    assert "Unable to create step" not in said, said
     for trace in service.load_one_per_host(prefix, slurm_cgroup.hosts).values():
         assert len(trace.stamps) > 10
 

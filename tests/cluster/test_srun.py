@@ -2,7 +2,7 @@
 """The service on four nodes of a real Slurm that tracks processes by their parents (proctrack/linuxproc)."""
 import pytest
 import service
-from cluster import wait_until
+from support.waiting import wait_until
 
 
 @pytest.fixture
