@@ -43,19 +43,19 @@ bool command_begin(const struct cli_command *command, int argc, char **argv, voi
     return false;
 }
 
-int command_filter(const struct command_filter *texts, struct pfw_filter_options *out_options, struct error *err)
+int command_filter(const struct command_filtered *values, struct pfw_filter_options *out_options, struct error *err)
 {
     *out_options = (struct pfw_filter_options){
-        .name = texts->name,
-        .category = texts->category,
-        .host = texts->host,
-        .has_from = texts->from != NULL,
-        .has_to = texts->to != NULL,
+        .name = values->name,
+        .category = values->category,
+        .host = values->host,
+        .has_from = values->from != NULL,
+        .has_to = values->to != NULL,
     };
-    int rc = texts->from != NULL ? pfw_moment_parse(texts->from, &out_options->from, err) : 0;
+    int rc = values->from != NULL ? pfw_moment_parse(values->from, &out_options->from, err) : 0;
     if (rc < 0)
         return error_wrap(err, rc, "--from");
-    rc = texts->to != NULL ? pfw_moment_parse(texts->to, &out_options->to, err) : 0;
+    rc = values->to != NULL ? pfw_moment_parse(values->to, &out_options->to, err) : 0;
     return rc < 0 ? error_wrap(err, rc, "--to") : 0;
 }
 

@@ -24,16 +24,17 @@ struct command_common {
 #define COMMAND_COMMON_OPTIONS                                                                                         \
     {"salvage",                                                                                                        \
      '\0',                                                                                                             \
-     NULL,                                                                                                             \
      CLI_FLAG,                                                                                                         \
+     NULL,                                                                                                             \
      offsetof(struct command_common, is_salvaging),                                                                    \
      "read damaged gzip members up to the damage, too; values in them may be wrong"},                                  \
     {                                                                                                                  \
-        "help", 'h', NULL, CLI_FLAG, offsetof(struct command_common, wants_help), "show this and end"                  \
+        "help", 'h', CLI_FLAG, NULL, offsetof(struct command_common, wants_help), "show this and end"                  \
     }
 
-/* The texts of the options that choose events; parsed by command_filter(). */
-struct command_filter {
+/* The values of a command that chooses events begin with this; command_filter() makes a filter of it. */
+struct command_filtered {
+    struct command_common common;
     const char *name;
     const char *category;
     const char *host;
@@ -41,18 +42,23 @@ struct command_filter {
     const char *to;
 };
 
-#define COMMAND_FILTER_OPTIONS(type, member)                                                                           \
-    {"name", '\0', "GLOB", CLI_TEXT, offsetof(type, member.name), "only events whose name matches"},                   \
-        {"cat", '\0', "GLOB", CLI_TEXT, offsetof(type, member.category), "only events whose category matches"},        \
+#define COMMAND_FILTER_OPTIONS                                                                                         \
+    {"name", '\0', CLI_TEXT, "GLOB", offsetof(struct command_filtered, name), "only events whose name matches"},       \
+        {"cat",                                                                                                        \
+         '\0',                                                                                                         \
+         CLI_TEXT,                                                                                                     \
+         "GLOB",                                                                                                       \
+         offsetof(struct command_filtered, category),                                                                  \
+         "only events whose category matches"},                                                                        \
         {"host",                                                                                                       \
          '\0',                                                                                                         \
-         "GLOB",                                                                                                       \
          CLI_TEXT,                                                                                                     \
-         offsetof(type, member.host),                                                                                  \
+         "GLOB",                                                                                                       \
+         offsetof(struct command_filtered, host),                                                                      \
          "only events of hosts whose name or hash matches"},                                                           \
-        {"from", '\0', "TIME", CLI_TEXT, offsetof(type, member.from), "only events from then on"},                     \
+        {"from", '\0', CLI_TEXT, "TIME", offsetof(struct command_filtered, from), "only events from then on"},         \
     {                                                                                                                  \
-        "to", '\0', "TIME", CLI_TEXT, offsetof(type, member.to), "only events up to then"                              \
+        "to", '\0', CLI_TEXT, "TIME", offsetof(struct command_filtered, to), "only events up to then"                  \
     }
 
 /* What --help says about those. */
@@ -75,7 +81,7 @@ MUST_CHECK bool command_begin(const struct cli_command *command, int argc, char 
 /* "pfw cat: <words>" on stderr. */
 void command_complain(const struct cli_command *command, const struct error *err);
 
-MUST_CHECK int command_filter(const struct command_filter *texts, struct pfw_filter_options *out_options,
+MUST_CHECK int command_filter(const struct command_filtered *values, struct pfw_filter_options *out_options,
                               struct error *err);
 
 /* Appends "12,345". */

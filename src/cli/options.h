@@ -19,12 +19,12 @@ enum cli_kind {
 };
 
 struct cli_option {
-    const char *name;     /* without its dashes */
-    char letter;          /* '\0': none */
-    const char *argument; /* what --help calls it; NULL for a flag */
+    const char *name; /* without its dashes */
+    char letter;      /* '\0': none */
     enum cli_kind kind;
-    size_t offset;    /* of the value in the command's struct */
-    const char *help; /* one line, no full stop */
+    const char *argument; /* what --help calls it; NULL for a flag */
+    size_t offset;        /* of the value in the command's struct */
+    const char *help;     /* one line, no full stop */
 };
 
 struct cli_command {

@@ -4,13 +4,8 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 
-struct cat_values {
-    struct command_common common;
-    struct command_filter filter;
-};
-
 static const struct cli_option cat_options[] = {
-    COMMAND_FILTER_OPTIONS(struct cat_values, filter),
+    COMMAND_FILTER_OPTIONS,
     COMMAND_COMMON_OPTIONS,
 };
 
@@ -58,10 +53,10 @@ static void cat_cleanup(struct cat *cat)
     pfw_filter_fini(&cat->filter);
 }
 
-static int cat_open(struct cat *cat, const struct cat_values *values, struct error *err)
+static int cat_open(struct cat *cat, const struct command_filtered *values, struct error *err)
 {
     struct pfw_filter_options options;
-    int rc = command_filter(&values->filter, &options, err);
+    int rc = command_filter(values, &options, err);
     if (rc < 0)
         return rc;
     pfw_filter_init(&cat->filter, &options);
@@ -70,7 +65,7 @@ static int cat_open(struct cat *cat, const struct cat_values *values, struct err
 
 int commands_cat(int argc, char **argv)
 {
-    struct cat_values values = {0};
+    struct command_filtered values = {0};
     int files;
     int status;
     if (!command_begin(&cat_command, argc, argv, &values, &files, &status))

@@ -20,9 +20,9 @@ struct check_values {
 };
 
 static const struct cli_option check_options[] = {
-    {"strict", '\0', NULL, CLI_FLAG, offsetof(struct check_values, is_strict), "notes count as problems"},
-    {"all", 'a', NULL, CLI_FLAG, offsetof(struct check_values, shows_all), "show all of a kind, not only the first 10"},
-    {"quiet", 'q', NULL, CLI_FLAG, offsetof(struct check_values, is_quiet), "print nothing; the exit status tells"},
+    {"strict", '\0', CLI_FLAG, NULL, offsetof(struct check_values, is_strict), "notes count as problems"},
+    {"all", 'a', CLI_FLAG, NULL, offsetof(struct check_values, shows_all), "show all of a kind, not only the first 10"},
+    {"quiet", 'q', CLI_FLAG, NULL, offsetof(struct check_values, is_quiet), "print nothing; the exit status tells"},
     COMMAND_COMMON_OPTIONS,
 };
 

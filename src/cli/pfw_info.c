@@ -18,7 +18,7 @@ struct info_values {
 };
 
 static const struct cli_option info_options[] = {
-    {"json", '\0', NULL, CLI_FLAG, offsetof(struct info_values, is_json), "print JSON, for programs"},
+    {"json", '\0', CLI_FLAG, NULL, offsetof(struct info_values, is_json), "print JSON, for programs"},
     COMMAND_COMMON_OPTIONS,
 };
 

@@ -15,16 +15,15 @@
 static const uint64_t perfetto_viewer_max_bytes = UINT64_C(1) << 28;
 
 struct perfetto_values {
-    struct command_common common;
-    struct command_filter filter;
+    struct command_filtered filtered;
     const char *path;
     bool is_gzip;
 };
 
 static const struct cli_option perfetto_options[] = {
-    {"output", 'o', "FILE", CLI_TEXT, offsetof(struct perfetto_values, path), "write there, not to standard output"},
-    {"gzip", 'z', NULL, CLI_FLAG, offsetof(struct perfetto_values, is_gzip), "compress, as one gzip member"},
-    COMMAND_FILTER_OPTIONS(struct perfetto_values, filter),
+    {"output", 'o', CLI_TEXT, "FILE", offsetof(struct perfetto_values, path), "write there, not to standard output"},
+    {"gzip", 'z', CLI_FLAG, NULL, offsetof(struct perfetto_values, is_gzip), "compress, as one gzip member"},
+    COMMAND_FILTER_OPTIONS,
     COMMAND_COMMON_OPTIONS,
 };
 
@@ -94,7 +93,7 @@ static int perfetto_open(struct perfetto *perfetto, const struct perfetto_values
                          struct error *err)
 {
     struct pfw_filter_options options;
-    int rc = command_filter(&values->filter, &options, err);
+    int rc = command_filter(&values->filtered, &options, err);
     if (rc == 0 && values->path != NULL)
         rc = perfetto_refuse_input(values->path, files, count, err);
     if (rc < 0)
@@ -139,7 +138,7 @@ int commands_perfetto(int argc, char **argv)
         pfw_perfetto_begin(&perfetto.output.text);
         const struct input_handler handler = {
             .context = &perfetto, .on_file = perfetto_on_file, .on_line = perfetto_on_line};
-        read_status = input_read(perfetto_command.name, argv, files, values.common.is_salvaging, &handler);
+        read_status = input_read(perfetto_command.name, argv, files, values.filtered.common.is_salvaging, &handler);
         if (read_status == INPUT_FAILED && values.path != NULL)
             (void)fprintf(stderr, "%s: '%s' was not written\n", perfetto_command.name, values.path);
         else

@@ -14,14 +14,13 @@
 enum { STATS_COLUMNS = 10, STATS_TEXT_COLUMNS = 4, STATS_CELL_GAP = 2 };
 
 struct stats_values {
-    struct command_common common;
-    struct command_filter filter;
+    struct command_filtered filtered;
     bool is_json;
 };
 
 static const struct cli_option stats_options[] = {
-    {"json", '\0', NULL, CLI_FLAG, offsetof(struct stats_values, is_json), "print JSON, for programs"},
-    COMMAND_FILTER_OPTIONS(struct stats_values, filter),
+    {"json", '\0', CLI_FLAG, NULL, offsetof(struct stats_values, is_json), "print JSON, for programs"},
+    COMMAND_FILTER_OPTIONS,
     COMMAND_COMMON_OPTIONS,
 };
 
@@ -303,7 +302,7 @@ int commands_stats(int argc, char **argv)
     CLEANUP(stats_cleanup) struct stats stats = {0};
     struct pfw_filter_options options;
     struct error err = {0};
-    int rc = command_filter(&values.filter, &options, &err);
+    int rc = command_filter(&values.filtered, &options, &err);
     enum input_status read_status = INPUT_FAILED;
     if (rc == 0) {
         pfw_filter_init(&stats.filter, &options);
@@ -312,7 +311,7 @@ int commands_stats(int argc, char **argv)
     }
     if (rc == 0) {
         const struct input_handler handler = {.context = &stats, .on_file = stats_on_file, .on_line = stats_on_line};
-        read_status = input_read(stats_command.name, argv, files, values.common.is_salvaging, &handler);
+        read_status = input_read(stats_command.name, argv, files, values.filtered.common.is_salvaging, &handler);
         rc = stats_print(&stats, values.is_json, &err);
     }
     if (rc < 0) {
