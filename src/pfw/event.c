@@ -58,7 +58,8 @@ void pfw_host_hash(const char *host_name, char out_hash[PFW_HOST_HASH_BYTES + 1]
 {
     char hex[MD5_DIGEST_STRING_LENGTH];
     (void)MD5Data((const uint8_t *)host_name, strlen(host_name), hex); /* returns `hex` */
-    memcpy(out_hash, hex, PFW_HOST_HASH_BYTES);
+    for (size_t i = 0; i < PFW_HOST_HASH_BYTES / 2; i++)               /* two digits each of bytes 0, 2, 4 … */
+        memcpy(out_hash + 2 * i, hex + 4 * i, 2);
     out_hash[PFW_HOST_HASH_BYTES] = '\0';
 }
 

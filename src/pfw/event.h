@@ -44,7 +44,10 @@ struct pfw_source {
     int64_t tid;
 };
 
-/* The first 16 hex digits of the MD5 of `host_name`, as DFTracer computes it. */
+/*
+ * Every second byte of the MD5 of `host_name`, the first among them, as 16 hex digits: what DFTracer writes (its
+ * documents say the first 16 digits). Readers join a node's trace with those of its applications by this.
+ */
 void pfw_host_hash(const char *host_name, char out_hash[PFW_HOST_HASH_BYTES + 1]);
 
 /* An event up to its host hash; a counter's tid is 0. `ts` is in the trace's unit of time. */

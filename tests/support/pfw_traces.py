@@ -10,7 +10,7 @@ START_US = 1796098782000000
 
 
 def host_hash(host):
-    return hashlib.md5(host.encode()).hexdigest()[:16]
+    return hashlib.md5(host.encode(), usedforsecurity=False).digest()[::2].hex()
 
 
 class Trace:

@@ -10,7 +10,7 @@ COMPLETE, COUNTER, METADATA = 1, 2, 4
 
 
 def host_hash(host):
-    return hashlib.md5(host.encode(), usedforsecurity=False).hexdigest()[:16]
+    return hashlib.md5(host.encode(), usedforsecurity=False).digest()[::2].hex()
 
 
 class Trace:
