@@ -81,6 +81,7 @@ MUST_CHECK bool command_begin(const struct cli_command *command, int argc, char 
 /* "pfw cat: <words>" on stderr. */
 void command_complain(const struct cli_command *command, const struct error *err);
 
+/* What the options of `values` choose; texts are borrowed. -EINVAL: `err` names the option and what it takes. */
 MUST_CHECK int command_filter(const struct command_filtered *values, struct pfw_filter_options *out_options,
                               struct error *err);
 

@@ -35,6 +35,7 @@ struct pfw_args {
     struct pfw_args_place *places;
 };
 
+/* Empty; allocates nothing yet. */
 void pfw_args_init(struct pfw_args *args);
 void pfw_args_fini(struct pfw_args *args);
 

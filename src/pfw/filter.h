@@ -40,6 +40,7 @@ struct pfw_filter {
     struct buf text;
 };
 
+/* `options` is copied, its texts are borrowed until pfw_filter_fini(). Allocates nothing yet. */
 void pfw_filter_init(struct pfw_filter *filter, const struct pfw_filter_options *options);
 void pfw_filter_fini(struct pfw_filter *filter);
 

@@ -18,6 +18,7 @@ struct pfw_hosts {
     uint32_t capacity;
 };
 
+/* Empty; allocates nothing yet. */
 void pfw_hosts_init(struct pfw_hosts *hosts);
 void pfw_hosts_fini(struct pfw_hosts *hosts);
 

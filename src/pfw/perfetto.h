@@ -39,6 +39,7 @@ struct pfw_perfetto {
     uint32_t capacity;
 };
 
+/* Empty; allocates nothing yet. */
 void pfw_perfetto_init(struct pfw_perfetto *perfetto);
 void pfw_perfetto_fini(struct pfw_perfetto *perfetto);
 

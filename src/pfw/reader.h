@@ -56,6 +56,7 @@ DEFINE_CLEANUP(pfw_reader, pfw_reader_close);
 /* The next line or the next gap, in the order of the file. Fails when reading does, and for want of memory. */
 MUST_CHECK int pfw_reader_next(struct pfw_reader *reader, struct pfw_item *out_item, struct error *err);
 
+/* How far reading has come. */
 struct pfw_reader_status pfw_reader_status(const struct pfw_reader *reader);
 
 #endif

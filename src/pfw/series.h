@@ -24,6 +24,7 @@ struct pfw_series_id {
     struct cursor name;
 };
 
+/* Empty; allocates nothing yet. */
 void pfw_series_init(struct pfw_series *series);
 void pfw_series_fini(struct pfw_series *series);
 
@@ -31,6 +32,7 @@ void pfw_series_fini(struct pfw_series *series);
 MUST_CHECK int pfw_series_of(struct pfw_series *series, uint32_t host, const struct pfw_line *line,
                              uint32_t *out_series, struct error *err);
 
+/* `number` is one that pfw_series_of() gave. */
 struct pfw_series_id pfw_series_id(const struct pfw_series *series, uint32_t number);
 
 #endif

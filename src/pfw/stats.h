@@ -39,6 +39,7 @@ struct pfw_stats_row {
     const struct pfw_sketch *sketch;
 };
 
+/* Empty; allocates nothing yet. */
 void pfw_stats_init(struct pfw_stats *stats);
 void pfw_stats_fini(struct pfw_stats *stats);
 

@@ -23,6 +23,7 @@ const char *pfw_unit_name(enum pfw_unit unit);
 /* Any case; PFW_UNIT_UNKNOWN when `text` is no string or names none. */
 enum pfw_unit pfw_unit_parse(const struct pfw_json *text);
 
+/* By the rule above; never unknown. */
 enum pfw_unit pfw_unit_guess(int64_t ts);
 
 /* Nanoseconds; beyond 64 bits the nearest that fits. An unknown unit counts as microseconds. */

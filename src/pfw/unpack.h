@@ -77,6 +77,7 @@ DEFINE_CLEANUP(pfw_unpack, pfw_unpack_close);
 /* The next piece of text or the next gap, in the order of the file. Fails when reading does, and for want of memory. */
 MUST_CHECK int pfw_unpack_next(struct pfw_unpack *unpack, struct pfw_piece *out_piece, struct error *err);
 
+/* How far unpacking has come. */
 struct pfw_unpack_status pfw_unpack_status(const struct pfw_unpack *unpack);
 
 #endif

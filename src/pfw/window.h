@@ -43,16 +43,19 @@ MUST_CHECK int pfw_window_need(struct pfw_window *window, size_t bytes, struct e
 /* Goes to an offset that is still in the window; one that is older becomes the oldest there is. */
 void pfw_window_seek(struct pfw_window *window, uint64_t offset);
 
+/* Bytes that can be taken without reading. */
 static inline size_t pfw_window_left(const struct pfw_window *window)
 {
     return window->length - window->at;
 }
 
+/* Those bytes, borrowed until the next fill. */
 static inline const unsigned char *pfw_window_bytes(const struct pfw_window *window)
 {
     return window->data + window->at;
 }
 
+/* Of the next byte to take, in the file. */
 static inline uint64_t pfw_window_offset(const struct pfw_window *window)
 {
     return window->base + window->at;

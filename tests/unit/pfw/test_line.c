@@ -140,69 +140,71 @@ static void integers_are_exact_and_fractions_rounded(void **state)
     }
 }
 
+/* Where each goes wrong. */
+static const struct {
+    const char *text;
+    size_t byte;
+} wrong_lines[] = {
+    {"", 1},
+    {"[]", 1},
+    {"7", 1},
+    {"{", 2},
+    {"{\"a\"", 5},
+    {"{\"a\":", 6},
+    {"{\"a\":1", 7},
+    {"{\"a\":1,", 8},
+    {"{\"a\":1,}", 8},
+    {"{,}", 2},
+    {"{a:1}", 2},
+    {"{'a':1}", 2},
+    {"{\"a\" 1}", 6},
+    {"{\"a\":1 \"b\":2}", 8},
+    {"{\"a\":1}}", 8},
+    {"{\"a\":1} {", 9},
+    {"{\"a\":01}", 6},
+    {"{\"a\":-01}", 7},
+    {"{\"a\":-}", 7},
+    {"{\"a\":+1}", 6},
+    {"{\"a\":.5}", 6},
+    {"{\"a\":5.}", 8},
+    {"{\"a\":5e}", 8},
+    {"{\"a\":5e+}", 9},
+    {"{\"a\":0x10}", 7},
+    {"{\"a\":NaN}", 6},
+    {"{\"a\":Infinity}", 6},
+    {"{\"a\":nul}", 6},
+    {"{\"a\":True}", 6},
+    {"{\"a\":[1,]}", 9},
+    {"{\"a\":[1 2]}", 9},
+    {"{\"a\":[1}", 8},
+    {"{\"a\":{\"b\":1]}", 12},
+    {"{\"a\":\"tab\there\"}", 10},
+    {"{\"a\":\"\\x41\"}", 7},
+    {"{\"a\":\"\\u12g4\"}", 7},
+    {"{\"a\":\"\\u12", 7},
+    {"{\"a\":\"\\", 7},
+    {"{\"a\":\"open", 11},
+    {"{\"a\":\"\xff\"}", 7},
+    {"{\"a\":\"\xc0\xaf\"}", 7},         /* overlong */
+    {"{\"a\":\"\xed\xa0\x80\"}", 7},     /* a surrogate */
+    {"{\"a\":\"\xf4\x90\x80\x80\"}", 7}, /* beyond U+10FFFF */
+    {"{\"a\":\"long enough\xe2\x82\"}", 18},
+    {"{\xef\xbb\xbf}", 2},
+    {"{\"ts\":9223372036854775808}", 7},
+    {"{\"pid\":1e300}", 8},
+};
+
 static void what_is_not_json_is_refused_where_it_goes_wrong(void **state)
 {
     (void)state;
-    static const struct {
-        const char *text;
-        size_t byte;
-    } cases[] = {
-        {"", 1},
-        {"[]", 1},
-        {"7", 1},
-        {"{", 2},
-        {"{\"a\"", 5},
-        {"{\"a\":", 6},
-        {"{\"a\":1", 7},
-        {"{\"a\":1,", 8},
-        {"{\"a\":1,}", 8},
-        {"{,}", 2},
-        {"{a:1}", 2},
-        {"{'a':1}", 2},
-        {"{\"a\" 1}", 6},
-        {"{\"a\":1 \"b\":2}", 8},
-        {"{\"a\":1}}", 8},
-        {"{\"a\":1} {", 9},
-        {"{\"a\":01}", 6},
-        {"{\"a\":-01}", 7},
-        {"{\"a\":-}", 7},
-        {"{\"a\":+1}", 6},
-        {"{\"a\":.5}", 6},
-        {"{\"a\":5.}", 8},
-        {"{\"a\":5e}", 8},
-        {"{\"a\":5e+}", 9},
-        {"{\"a\":0x10}", 7},
-        {"{\"a\":NaN}", 6},
-        {"{\"a\":Infinity}", 6},
-        {"{\"a\":nul}", 6},
-        {"{\"a\":True}", 6},
-        {"{\"a\":[1,]}", 9},
-        {"{\"a\":[1 2]}", 9},
-        {"{\"a\":[1}", 8},
-        {"{\"a\":{\"b\":1]}", 12},
-        {"{\"a\":\"tab\there\"}", 10},
-        {"{\"a\":\"\\x41\"}", 7},
-        {"{\"a\":\"\\u12g4\"}", 7},
-        {"{\"a\":\"\\u12", 7},
-        {"{\"a\":\"\\", 7},
-        {"{\"a\":\"open", 11},
-        {"{\"a\":\"\xff\"}", 7},
-        {"{\"a\":\"\xc0\xaf\"}", 7},         /* overlong */
-        {"{\"a\":\"\xed\xa0\x80\"}", 7},     /* a surrogate */
-        {"{\"a\":\"\xf4\x90\x80\x80\"}", 7}, /* beyond U+10FFFF */
-        {"{\"a\":\"long enough\xe2\x82\"}", 18},
-        {"{\xef\xbb\xbf}", 2},
-        {"{\"ts\":9223372036854775808}", 7},
-        {"{\"pid\":1e300}", 8},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof wrong_lines / sizeof wrong_lines[0]; i++) {
         struct pfw_line line;
         struct error err = {0};
         char want[32];
-        (void)snprintf(want, sizeof want, "byte %zu: ", cases[i].byte);
-        int rc = parse(cases[i].text, &line, &err);
+        (void)snprintf(want, sizeof want, "byte %zu: ", wrong_lines[i].byte);
+        int rc = parse(wrong_lines[i].text, &line, &err);
         if (rc != -EBADMSG || strncmp(err.text, want, strlen(want)) != 0)
-            fail_msg("%s: rc %d, '%s', not %s", cases[i].text, rc, err.text, want);
+            fail_msg("%s: rc %d, '%s', not %s", wrong_lines[i].text, rc, err.text, want);
     }
 }
 
