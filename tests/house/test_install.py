@@ -45,8 +45,9 @@ def files_under(folder):
 
 def test_exports_that_are_printed_make_programs_and_pages_found(installed, version):
     prefix, told = installed
-    exports = "\n".join(line.strip() for line in told.splitlines() if line.strip().startswith("export "))
-    assert exports.count("export") == 2
+    lines = [line.strip() for line in told.splitlines() if line.strip().startswith("export ")]
+    assert len(lines) == 2
+    exports = "\n".join(lines)
     for program in PROGRAMS:
         done = run("bash", "-c", f"{exports}\ncommand -v {program}; {program} --version; man -w {program}", env={"MANPATH": ""})
         where, told_version, page = done.stdout.splitlines()
