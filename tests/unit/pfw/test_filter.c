@@ -20,24 +20,30 @@ static struct pfw_line parsed(const char *text)
     return line;
 }
 
-static const char start_event[] = "{\"name\":\"start\",\"cat\":\"dftracer\",\"ph\":1,\"ts\":1796098782000000,\"args\":{"
-                                  "\"hhash\":\"686c821a80914aef\"}}";
-static const char naming_event[] =
-    "{\"name\":\"HH\",\"cat\":\"dftracer\",\"ph\":4,\"args\":{\"hhash\":\"686c821a80914aef\",\"name\":\"vm\"}}";
-static const char cpu_event[] =
-    "{\"name\":\"cpu-0\",\"cat\":\"sys\",\"ph\":2,\"ts\":1796098787500000,\"args\":{\"hhash\":\"686c821a80914aef\"}}";
-static const char net_event[] =
-    "{\"name\":\"net-a\\/b\",\"cat\":\"net\",\"ph\":2,\"ts\":1796098790000000,\"args\":{\"hhash\":\"00\"}}";
+/* %s is the hash of host "vm". */
+static const char *const events[] = {
+    "{\"name\":\"start\",\"cat\":\"dftracer\",\"ph\":1,\"ts\":1796098782000000,\"args\":{\"hhash\":\"%s\"}}",
+    "{\"name\":\"HH\",\"cat\":\"dftracer\",\"ph\":4,\"args\":{\"hhash\":\"%s\",\"name\":\"vm\"}}",
+    "{\"name\":\"cpu-0\",\"cat\":\"sys\",\"ph\":2,\"ts\":1796098787500000,\"args\":{\"hhash\":\"%s\"}}",
+    "{\"name\":\"net-a\\/b\",\"cat\":\"net\",\"ph\":2,\"ts\":1796098790000000,\"args\":{\"hhash\":\"00\"}}",
+};
 
 /* Which of the four pass: "1010" is the first and the third. */
 static const char *passing(const struct pfw_filter_options *options)
 {
     static char pattern[5];
-    const char *const events[] = {start_event, naming_event, cpu_event, net_event};
+    char hash[PFW_HOST_HASH_BYTES + 1];
+    pfw_host_hash("vm", hash);
     struct pfw_filter filter;
     pfw_filter_init(&filter, options);
     for (size_t i = 0; i < 4; i++) {
-        struct pfw_line line = parsed(events[i]);
+        CLEANUP(buf_cleanup) struct buf event;
+        buf_init(&event, 1024);
+        const char *place = strstr(events[i], "%s");
+        buf_bytes(&event, events[i], place != NULL ? (size_t)(place - events[i]) : strlen(events[i]));
+        buf_text(&event, place != NULL ? hash : "");
+        buf_text(&event, place != NULL ? place + 2 : "");
+        struct pfw_line line = parsed(buf_string(&event));
         bool is_wanted;
         assert_int_equal(pfw_filter_add(&filter, &line, &is_wanted, NULL), 0);
         pattern[i] = is_wanted ? '1' : '0';
@@ -49,6 +55,8 @@ static const char *passing(const struct pfw_filter_options *options)
 static void events_pass_by_name_category_and_host(void **state)
 {
     (void)state;
+    char hash[PFW_HOST_HASH_BYTES + 1];
+    pfw_host_hash("vm", hash);
     const struct {
         struct pfw_filter_options options;
         const char *passing;
@@ -62,7 +70,7 @@ static void events_pass_by_name_category_and_host(void **state)
         {{.category = "dftracer", .name = "HH"}, "0100"},
         {{.host = "vm"}, "1110"}, /* by its hash even before it is named */
         {{.host = "v*"}, "0110"},
-        {{.host = "686c821a80914aef"}, "1110"},
+        {{.host = hash}, "1110"},
         {{.host = "00"}, "0001"},
         {{.host = "other"}, "0000"},
     };

@@ -263,6 +263,19 @@ static void depth_has_a_limit(void **state)
     }
 }
 
+static void things_beside_each_other_are_not_deep(void **state)
+{
+    (void)state;
+    CLEANUP(buf_cleanup) struct buf text;
+    buf_init(&text, 1 << 16);
+    buf_text(&text, "{\"a\":[");
+    for (int i = 0; i < 2 * PFW_LINE_DEPTH_MAX; i++)
+        buf_text(&text, "{},[],");
+    buf_text(&text, "{\"b\":{}},[[]]]}");
+    struct pfw_line line;
+    parse_ok(buf_string(&text), &line);
+}
+
 static void strings_are_unescaped_when_asked(void **state)
 {
     (void)state;
@@ -277,6 +290,7 @@ static void strings_are_unescaped_when_asked(void **state)
         {"\"\\ud83d\\ude00\"", "\xf0\x9f\x98\x80"},
         {"\"\\ud83d\"", "\xef\xbf\xbd"},
         {"\"\\ude00x\"", "\xef\xbf\xbdx"},
+        {"\"\\ude00\\ude00\"", "\xef\xbf\xbd\xef\xbf\xbd"},
         {"\"\\ud83d\\u0041\"", "\xef\xbf\xbd"
                                "A"},
         {"\"net-\\t \xc3\xa4\"", "net-\t \xc3\xa4"},
@@ -297,6 +311,7 @@ static void strings_are_unescaped_when_asked(void **state)
     struct pfw_line line;
     parse_ok("{\"name\":\"a\\u0000b\"}", &line);
     assert_false(pfw_json_equals(&line.name, "a"));
+    assert_false(pfw_json_equals(&line.name, "a\0b")); /* whose text ends at the NUL */
 }
 
 static void members_are_walked_in_order(void **state)
@@ -335,6 +350,7 @@ int main(void)
         cmocka_unit_test(a_zero_byte_is_refused_everywhere),
         cmocka_unit_test(no_prefix_of_an_event_is_an_event),
         cmocka_unit_test(depth_has_a_limit),
+        cmocka_unit_test(things_beside_each_other_are_not_deep),
         cmocka_unit_test(strings_are_unescaped_when_asked),
         cmocka_unit_test(members_are_walked_in_order),
     };

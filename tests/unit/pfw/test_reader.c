@@ -399,6 +399,12 @@ static void a_member_too_large_to_be_held_is_given_and_its_damage_told_after_it(
     assert_int_equal(bad.gaps[1].kind, PFW_GAP_DAMAGED);
     assert_int_equal(bad.gaps[1].offset + bad.gaps[1].length, second);
 
+    CLEANUP(reading_cleanup) struct reading last;
+    read_bytes_with(image.data, second, &options, &last);
+    assert_int_equal(last.count, 20000);
+    assert_int_equal(last.gaps_count, 2); /* damage at the end of the file is not a cut file */
+    assert_int_equal(last.gaps[1].kind, PFW_GAP_DAMAGED);
+
     CLEANUP(reading_cleanup) struct reading cut;
     read_bytes_with(image.data, second - 1000, &options, &cut);
     assert_true(cut.count > 15000);
@@ -434,6 +440,54 @@ static void the_next_good_member_is_found_wherever_it_begins(void **state)
     }
 }
 
+/* What looks like a member and says that the good one behind it is a part of it. */
+static void a_false_member_does_not_hide_the_good_one_behind_it(void **state)
+{
+    (void)state;
+    CLEANUP(buf_cleanup) struct buf image;
+    buf_init(&image, IMAGE_MAX_BYTES);
+    put_numbered(&image, 0, 10);
+    size_t begin = image.length;
+    static const unsigned char stored[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0, 0x40, 0, 0xbf, 0xff}; /* 64 bytes */
+    buf_bytes(&image, stored, sizeof stored);
+    buf_text(&image, "damage");
+    size_t good = image.length;
+    put_numbered(&image, 10, 10);
+    CLEANUP(reading_cleanup) struct reading reading;
+    read_bytes(image.data, image.length, &reading);
+    size_t at = 0;
+    expect_numbered(&reading, 0, 20, &at);
+    assert_int_equal(reading.gaps_count, 1);
+    assert_int_equal(reading.gaps[0].offset, begin);
+    assert_int_equal(reading.gaps[0].length, good - begin);
+
+    /* The same once more: the false one comes where a candidate is looked for, not where a member should begin. */
+    CLEANUP(buf_cleanup) struct buf later;
+    buf_init(&later, IMAGE_MAX_BYTES);
+    buf_bytes(&later, image.data, begin);
+    buf_text(&later, "rubbish");
+    buf_bytes(&later, image.data + begin, image.length - begin);
+    CLEANUP(reading_cleanup) struct reading again;
+    read_bytes(later.data, later.length, &again);
+    at = 0;
+    expect_numbered(&again, 0, 20, &at);
+}
+
+/* The file ends in the middle of a line in the middle of a member: what there is of it comes last, marked. */
+static void the_line_that_a_cut_member_ends_in_is_marked(void **state)
+{
+    (void)state;
+    CLEANUP(buf_cleanup) struct buf image;
+    buf_init(&image, IMAGE_MAX_BYTES);
+    put_member_with(&image, "{\"a\":1}\n{\"b\":2}\n", 16, 0, NULL); /* stored: a byte of text is one of the file */
+    CLEANUP(reading_cleanup) struct reading reading;
+    read_bytes(image.data, image.length - 8 - 4, &reading);
+    assert_string_equal(buf_string(&reading.lines), "{\"a\":1}\n{\"b\"\n");
+    assert_true(reading.is_last_cut);
+    assert_int_equal(reading.gaps_count, 1);
+    assert_int_equal(reading.gaps[0].kind, PFW_GAP_CUT);
+}
+
 static void the_search_for_a_good_member_has_an_end(void **state)
 {
     (void)state;
@@ -461,10 +515,10 @@ static void the_rest_of_a_line_whose_begin_is_damaged_is_left_out(void **state)
     size_t begin = image.length;
     put_member(&image, ":2,");
     image.data[image.length - 1] = 1; /* its length */
-    put_member(&image, "\"c\":3}\n{\"d\":4}\n");
+    put_member(&image, "\"c\":3}\n{\"d\":4}\nrubbish\n");
     CLEANUP(reading_cleanup) struct reading reading;
     read_bytes(image.data, image.length, &reading);
-    assert_string_equal(buf_string(&reading.lines), "{\"a\":1}\n{\"d\":4}\n");
+    assert_string_equal(buf_string(&reading.lines), "{\"a\":1}\n{\"d\":4}\nrubbish\n");
     assert_int_equal(reading.gaps_count, 1);
     assert_int_equal(reading.gaps[0].offset, begin);
 }
@@ -590,6 +644,8 @@ int main(void)
         cmocka_unit_test(salvaging_gives_what_precedes_the_damage),
         cmocka_unit_test(a_member_too_large_to_be_held_is_given_and_its_damage_told_after_it),
         cmocka_unit_test(the_next_good_member_is_found_wherever_it_begins),
+        cmocka_unit_test(a_false_member_does_not_hide_the_good_one_behind_it),
+        cmocka_unit_test(the_line_that_a_cut_member_ends_in_is_marked),
         cmocka_unit_test(the_search_for_a_good_member_has_an_end),
         cmocka_unit_test(the_rest_of_a_line_whose_begin_is_damaged_is_left_out),
         cmocka_unit_test(a_line_longer_than_the_limit_is_left_out_and_told),
