@@ -17,6 +17,9 @@ from support.waiting import rounds, wait_until
 def wall_clock(tmp_path):
     """A wall clock of the service's own, which the test sets; its other clocks are the kernel's."""
 
+    library = BUILD_DIR / "tests" / "wallclock.so"
+    assert library.exists(), f"{library} is not built"
+
     class WallClock:
         file = tmp_path / "wall-clock"
 
@@ -27,7 +30,7 @@ def wall_clock(tmp_path):
 
         def variables(self):
             sanitizer = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0"]))
-            return {"LD_PRELOAD": BUILD_DIR / "tests" / "wallclock.so", "WALLCLOCK_FILE": self.file, "ASAN_OPTIONS": sanitizer}
+            return {"LD_PRELOAD": library, "WALLCLOCK_FILE": self.file, "ASAN_OPTIONS": sanitizer}
 
     clock = WallClock()
     clock.set_ahead(0)
