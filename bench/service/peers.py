@@ -18,6 +18,11 @@ from pathlib import Path
 NODE_EXPORTER, COLLECTD, SADC = "prometheus-node-exporter", "/usr/sbin/collectd", "/usr/lib/sysstat/sadc"
 PACKAGES = {NODE_EXPORTER: "prometheus-node-exporter", COLLECTD: "collectd-core", SADC: "sysstat"}
 
+PROMETHEUS_HEADERS = {
+    "User-Agent": "Prometheus/2.42.0", "X-Prometheus-Scrape-Timeout-Seconds": "1", "Accept-Encoding": "gzip",
+    "Accept": "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
+              "text/plain;version=0.0.4;q=0.5,*/*;q=0.1"}
+
 
 def missing_packages():
     return [package for program, package in PACKAGES.items() if not shutil.which(program)]
@@ -71,7 +76,7 @@ class Peer:
 
 
 class NodeExporter(Peer):
-    """Samples when it is scraped. Nothing but the four collectors, no compression, one kept connection: its best case."""
+    """Samples when it is scraped: by us, with the headers and the kept connection of a Prometheus server."""
 
     name = "node_exporter"
     stores = "answers HTTP"
@@ -80,13 +85,12 @@ class NodeExporter(Peer):
         super().__init__(work_dir, interval_s)
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
-        self.scrapes, self.answer_bytes, self.has_to_end = 0, 0, threading.Event()
+        self.scrapes, self.has_to_end = 0, threading.Event()
         self.scraper = threading.Thread(target=self.scrape_for_ever, daemon=True)
 
     def command(self):
-        return [NODE_EXPORTER, f"--web.listen-address=127.0.0.1:{self.port}", "--web.disable-exporter-metrics",
-                "--collector.disable-defaults", "--collector.cpu", "--collector.meminfo", "--collector.diskstats",
-                "--collector.netdev", "--log.level=error"]
+        return [NODE_EXPORTER, f"--web.listen-address=127.0.0.1:{self.port}", "--collector.disable-defaults", "--collector.cpu",
+                "--collector.meminfo", "--collector.diskstats", "--collector.netdev", "--log.level=error"]
 
     def start(self):
         super().start()
@@ -97,8 +101,8 @@ class NodeExporter(Peer):
         while not self.has_to_end.wait(max(0.0, due_s - time.monotonic())):
             due_s += self.interval_s
             try:
-                connection.request("GET", "/metrics")
-                self.answer_bytes = len(connection.getresponse().read())
+                connection.request("GET", "/metrics", headers=PROMETHEUS_HEADERS)
+                connection.getresponse().read()
                 self.scrapes += 1
             except (OSError, http.client.HTTPException):  # not up yet: the next interval is another attempt
                 connection.close()
@@ -157,10 +161,10 @@ class Service(Peer):
 
     stores = "pfw.gz"
 
-    def __init__(self, work_dir, program, collectors=None, interval_s=1.0, name=None):
+    def __init__(self, work_dir, program, collectors=None, interval_s=1.0, name="cicada"):
         super().__init__(work_dir, interval_s)
         self.program, self.collectors = program, collectors
-        self.name = name or ("cicada, all" if collectors is None else "cicada, " + collectors.replace(",", " "))
+        self.name = name
 
     def command(self):
         return [self.program, "run", str(self.dir)]
@@ -177,10 +181,19 @@ class Service(Peer):
     def bytes_on_disk(self):
         return self.trace().stat().st_size
 
-    def stamps_us(self):
-        """Instants of all ticks, of a trace that is closed."""
+    def events(self):
+        """Of a trace that is closed."""
         with gzip.open(self.trace(), "rt", encoding="utf-8") as lines:
-            return sorted({event["ts"] for event in map(json.loads, lines) if event["ph"] == 2})
+            return [json.loads(line) for line in lines]
+
+    def stamps_us(self):
+        """Instants of all ticks."""
+        return sorted({event["ts"] for event in self.events() if event["ph"] == 2})
+
+    def collectors_ms(self):
+        """CPU time of all collectors for one sample, as the end event tells it."""
+        told = self.events()[-1]["args"]["used"]["collectors"].values()
+        return sum(one["cpu_seconds"] / one["runs"] for one in told) * 1000
 
 
 class Predecessor(Service):
