@@ -2,7 +2,6 @@
 #include "pfw/line.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 #include "util/utf8.h"
@@ -42,37 +41,13 @@ static void line_skip_blanks(struct line_scan *scan)
         scan->at++;
 }
 
-/* Value of a hex digit, or -1. */
-static int line_hex(char character)
-{
-    if (line_is_digit(character))
-        return character - '0';
-    char lower = (char)(character | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
-/* The four digits of \uXXXX at `at`, or -1. */
-static int32_t line_hex4(const char *at, const char *end)
-{
-    if (end - at < 4)
-        return -1;
-    int32_t code = 0;
-    for (int i = 0; i < 4; i++) {
-        int digit = line_hex(at[i]);
-        if (digit < 0)
-            return -1;
-        code = code * 16 + digit;
-    }
-    return code;
-}
-
 static bool line_scan_escape(struct line_scan *scan)
 {
     if (scan->end - scan->at < 2)
         return line_fault(scan, "the line ends in a string");
     char kind = scan->at[1];
     if (kind == 'u') {
-        if (line_hex4(scan->at + 2, scan->end) < 0)
+        if (pfw_json_hex4(scan->at + 2, scan->end) < 0)
             return line_fault(scan, "\\u needs four hex digits");
         scan->at += 6;
         return true;
@@ -448,118 +423,4 @@ struct pfw_json pfw_member(const struct pfw_json *object, const char *key)
             found = value;
     }
     return found;
-}
-
-static size_t line_put_utf8(uint32_t code, char out[4])
-{
-    if (code < 0x80) {
-        out[0] = (char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        out[0] = (char)(0xc0 | code >> 6);
-        out[1] = (char)(0x80 | (code & 0x3f));
-        return 2;
-    }
-    if (code < 0x10000) {
-        out[0] = (char)(0xe0 | code >> 12);
-        out[1] = (char)(0x80 | (code >> 6 & 0x3f));
-        out[2] = (char)(0x80 | (code & 0x3f));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | code >> 18);
-    out[1] = (char)(0x80 | (code >> 12 & 0x3f));
-    out[2] = (char)(0x80 | (code >> 6 & 0x3f));
-    out[3] = (char)(0x80 | (code & 0x3f));
-    return 4;
-}
-
-/* Takes \uXXXX, and its second half when it is a surrogate pair. */
-static uint32_t line_take_unicode(struct cursor *text)
-{
-    int32_t code = line_hex4(text->at + 2, text->end);
-    text->at += 6;
-    if (code < 0xd800 || code > 0xdfff)
-        return code < 0 ? 0xfffd : (uint32_t)code;
-    if (code <= 0xdbff && cursor_left(text) >= 6 && text->at[0] == '\\' && text->at[1] == 'u') {
-        int32_t low = line_hex4(text->at + 2, text->end);
-        if (low >= 0xdc00 && low <= 0xdfff) {
-            text->at += 6;
-            return 0x10000 + ((uint32_t)(code - 0xd800) << 10) + (uint32_t)(low - 0xdc00);
-        }
-    }
-    return 0xfffd;
-}
-
-/* Takes the next character of a scanned string, unescaped; never more bytes than it took. Returns their number. */
-static size_t line_take_character(struct cursor *text, char out[4])
-{
-    if (*text->at != '\\') {
-        out[0] = *text->at++;
-        return 1;
-    }
-    char kind = text->at[1];
-    if (kind == 'u')
-        return line_put_utf8(line_take_unicode(text), out);
-    static const char names[] = "bfnrt";
-    static const char meanings[] = "\b\f\n\r\t";
-    const char *name = memchr(names, kind, sizeof names - 1);
-    out[0] = name != NULL ? meanings[name - names] : kind;
-    text->at += 2;
-    return 1;
-}
-
-bool pfw_json_equals(const struct pfw_json *string, const char *text)
-{
-    if (string->kind != PFW_JSON_STRING)
-        return false;
-    if (!string->is_escaped)
-        return cursor_equals(&string->text, text);
-    struct cursor rest = string->text;
-    while (!cursor_is_empty(&rest)) {
-        char bytes[4];
-        size_t length = line_take_character(&rest, bytes);
-        if (strncmp(text, bytes, length) != 0 || memchr(bytes, '\0', length) != NULL)
-            return false;
-        text += length;
-    }
-    return *text == '\0';
-}
-
-void pfw_json_unescape(const struct pfw_json *string, struct buf *out)
-{
-    size_t length = cursor_left(&string->text);
-    if (!string->is_escaped) {
-        buf_bytes(out, string->text.at, length);
-        return;
-    }
-    char *to = buf_reserve(out, length);
-    if (to == NULL)
-        return;
-    size_t taken = 0;
-    for (struct cursor rest = string->text; !cursor_is_empty(&rest);) {
-        char bytes[4];
-        size_t count = line_take_character(&rest, bytes);
-        memcpy(to + taken, bytes, count);
-        taken += count;
-    }
-    buf_commit(out, taken);
-}
-
-bool pfw_json_i64(const struct pfw_json *number, int64_t *out_value)
-{
-    if (number->kind != PFW_JSON_NUMBER)
-        return false;
-    struct cursor rest = number->text;
-    int64_t value;
-    if (cursor_i64(&rest, &value) && cursor_is_empty(&rest)) {
-        *out_value = value;
-        return true;
-    }
-    double real;
-    rest = number->text;
-    if (!cursor_double(&rest, &real) || real < -0x1p62 || real > 0x1p62)
-        return false;
-    *out_value = llround(real);
-    return true;
 }

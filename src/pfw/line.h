@@ -15,30 +15,12 @@
 #include <stdint.h>
 
 #include "pfw/event.h"
-#include "util/buf.h"
+#include "pfw/json.h"
 #include "util/cursor.h"
 #include "util/error.h"
 
 /* Objects and arrays inside each other; more than this is refused. */
 #define PFW_LINE_DEPTH_MAX 64
-
-enum pfw_json_kind {
-    PFW_JSON_NONE, /* the key is missing */
-    PFW_JSON_STRING,
-    PFW_JSON_NUMBER,
-    PFW_JSON_OBJECT,
-    PFW_JSON_ARRAY,
-    PFW_JSON_TRUE,
-    PFW_JSON_FALSE,
-    PFW_JSON_NULL,
-};
-
-/* One JSON value in place. */
-struct pfw_json {
-    struct cursor text; /* a string without its quotes, still escaped; an object with its braces; a number as it is */
-    enum pfw_json_kind kind;
-    bool is_escaped; /* a string that holds backslashes */
-};
 
 /* An integer of the line. A fraction is rounded to the nearest; one beyond 64 bits makes the line invalid. */
 struct pfw_line_number {
@@ -75,17 +57,5 @@ bool pfw_members_next(struct cursor *members, struct pfw_json *out_key, struct p
 
 /* The last member of `object` with that key; NONE when there is none or `object` is no object. */
 struct pfw_json pfw_member(const struct pfw_json *object, const char *key);
-
-/* Is `string` a string and, unescaped, equal to `text`? */
-bool pfw_json_equals(const struct pfw_json *string, const char *text);
-
-/*
- * Appends a string's text, unescaped; half a surrogate pair becomes U+FFFD. Never longer than the slice. A value that
- * is no string is appended as it stands.
- */
-void pfw_json_unescape(const struct pfw_json *string, struct buf *out);
-
-/* A number as an integer, by the rule of struct pfw_line_number; false when it is none or doesn't fit. */
-bool pfw_json_i64(const struct pfw_json *number, int64_t *out_value);
 
 #endif
