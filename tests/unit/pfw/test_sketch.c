@@ -50,7 +50,8 @@ static void few_numbers_have_exact_quantiles(void **state)
     double sorted[10];
     memcpy(sorted, values, sizeof sorted);
     qsort(sorted, 10, sizeof *sorted, compare);
-    for (double part = 0; part <= 1; part += 0.05) {
+    for (int step = 0; step <= 20; step++) {
+        double part = step / 20.0;
         if (pfw_sketch_quantile(&sketch, part) != nearest_rank(sorted, 10, part))
             fail_msg("quantile %g is %g", part, pfw_sketch_quantile(&sketch, part));
     }
@@ -94,7 +95,8 @@ static void quantiles_of_many_numbers_keep_the_stated_error(void **state)
         }
         qsort(values, COUNT, sizeof *values, compare);
         assert_false(pfw_sketch_is_exact(&sketch));
-        for (double part = 0; part <= 1; part += 1.0 / 64) {
+        for (int step = 0; step <= 64; step++) {
+            double part = step / 64.0;
             double exact = nearest_rank(values, COUNT, part);
             double got = pfw_sketch_quantile(&sketch, part);
             if (fabs(got - exact) > fabs(exact) * PFW_SKETCH_RELATIVE_ERROR)
