@@ -48,13 +48,18 @@ int64_t pfw_unit_to_ns(enum pfw_unit unit, int64_t ts)
 /* What the trace itself says in this line. */
 static enum pfw_unit unit_told(const struct pfw_line *line)
 {
-    if (!pfw_json_equals(&line->category, "dftracer") ||
-        !(pfw_json_equals(&line->name, "start") || pfw_json_equals(&line->name, "end")))
+    if (!pfw_json_equals(&line->category, "dftracer"))
         return PFW_UNIT_UNKNOWN;
-    struct pfw_json text = pfw_member(&line->args, "time_metric");
-    if (text.kind == PFW_JSON_NONE) {
+    struct pfw_json text = {0};
+    if (pfw_json_equals(&line->name, "start") || pfw_json_equals(&line->name, "end")) {
         struct pfw_json settings = pfw_member(&line->args, "cfg");
-        text = pfw_member(&settings, "time_metric");
+        text = pfw_member(&line->args, "time_metric");
+        if (text.kind == PFW_JSON_NONE)
+            text = pfw_member(&settings, "time_metric");
+    } else if (pfw_json_equals(&line->name, "CM") || pfw_json_equals(&line->name, "PR")) {
+        struct pfw_json name = pfw_member(&line->args, "name");
+        if (pfw_json_equals(&name, "time_metric"))
+            text = pfw_member(&line->args, "value");
     }
     return pfw_unit_parse(&text);
 }

@@ -2,10 +2,11 @@
 /*
  * unit: in which unit a trace's time stamps are.
  *
- * A trace tells it itself: time_metric in the arguments of its start event, or in the settings (cfg) of its start or
- * end. Where it does not, the size of its first time stamp tells: seconds, milliseconds, microseconds and nanoseconds
- * since 1970 lie a thousand times apart for all dates from 1973 to 5138. A first stamp below 10^8 is no date but
- * counts from some start; DFTracer's default and Chrome's only unit for those are microseconds. Pure; any thread.
+ * A trace tells it itself: time_metric in the arguments or in the settings (cfg) of its start or end event, or a
+ * metadata event (CM, PR) of that name. Where it does not, the size of its first time stamp tells: seconds,
+ * milliseconds, microseconds and nanoseconds since 1970 lie a thousand times apart for all dates from 1973 to 5138. A
+ * first stamp below 10^8 is no date but counts from some start; DFTracer's default and Chrome's only unit for those are
+ * microseconds. Pure; any thread.
  */
 #ifndef PFW_UNIT_H
 #define PFW_UNIT_H

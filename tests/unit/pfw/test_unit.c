@@ -63,6 +63,10 @@ static void what_the_trace_says_counts_more_than_its_stamps(void **state)
     } cases[] = {
         {"{\"name\":\"start\",\"cat\":\"dftracer\",\"ts\":5,\"args\":{\"time_metric\":\"ms\"}}", PFW_UNIT_MS, true},
         {"{\"name\":\"end\",\"cat\":\"dftracer\",\"args\":{\"cfg\":{\"time_metric\":\"SEC\"}}}", PFW_UNIT_SEC, true},
+        {"{\"name\":\"CM\",\"cat\":\"dftracer\",\"args\":{\"name\":\"time_metric\",\"value\":\"NS\"}}", PFW_UNIT_NS,
+         true},
+        {"{\"name\":\"PR\",\"cat\":\"dftracer\",\"args\":{\"name\":\"other\",\"value\":\"NS\"}}", PFW_UNIT_UNKNOWN,
+         false},
         {"{\"name\":\"start\",\"cat\":\"app\",\"ts\":5,\"args\":{\"time_metric\":\"MS\"}}", PFW_UNIT_US, false},
         {"{\"name\":\"start\",\"cat\":\"dftracer\",\"ts\":1796098782,\"args\":{\"time_metric\":\"weeks\"}}",
          PFW_UNIT_SEC, false},
