@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
+cicada_unit_test(service affinity)
+target_link_options(unit_service_affinity PRIVATE -Wl,--wrap=sched_getaffinity)
 cicada_unit_test(service claim DEPENDS test_support)
 cicada_unit_test(service identity DEPENDS test_support)
+cicada_unit_test(service instance DEPENDS test_support test_allocation)
+cicada_unit_test(service notify DEPENDS test_support)
+cicada_unit_test(service options DEPENDS test_support test_allocation)
 cicada_unit_test(service paths DEPENDS test_support test_allocation)
 cicada_unit_test(service records)
 cicada_unit_test(service state DEPENDS test_support)
