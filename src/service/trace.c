@@ -232,6 +232,24 @@ static void trace_remove_oldest(const struct trace_names *names, unsigned keep, 
     }
 }
 
+/* The path without a number, if nobody writes it. */
+static int trace_open_unnumbered(const struct trace_names *names, const struct trace_numbers *numbers, const char *path,
+                                 struct buf *notes, struct trace *out_trace, struct error *err)
+{
+    CLEANUP(memory_cleanup) char *copy = strdup(path);
+    if (copy == NULL)
+        return trace_no_memory(err);
+    int rc = claim_take(trace_file_kind, path, 0, &out_trace->claim, err);
+    if (rc < 0)
+        return rc;
+    rc = trace_open_first(names, numbers, path, notes, &out_trace->fd, err);
+    if (rc < 0)
+        claim_drop(&out_trace->claim);
+    else
+        out_trace->path = TAKE(copy);
+    return rc;
+}
+
 /* Chooses and creates the file, while nobody else of this prefix does. */
 static int trace_choose(const struct trace_names *names, const char *path, struct buf *notes, struct trace *out_trace,
                         struct error *err)
@@ -240,25 +258,13 @@ static int trace_choose(const struct trace_names *names, const char *path, struc
     int rc = trace_numbers_read(names, &numbers, err);
     if (rc < 0)
         return rc;
-    rc = claim_take(trace_file_kind, path, 0, &out_trace->claim, err);
-    bool is_written = rc == -EWOULDBLOCK;
-    if (rc == 0) {
-        rc = trace_open_first(names, &numbers, path, notes, &out_trace->fd, err);
-        if (rc < 0)
-            claim_drop(&out_trace->claim);
-    }
-    if (rc == -EEXIST || is_written) {
-        rc = trace_open_numbered(names, &numbers, out_trace, err);
-        if (rc == 0)
-            buf_printf(notes, "'%s' %s: this service writes '%s'\n", path,
-                       is_written ? "is being written by another service of this host" : "belongs to another user",
-                       out_trace->path);
+    rc = trace_open_unnumbered(names, &numbers, path, notes, out_trace, err);
+    if (rc != -EWOULDBLOCK && rc != -EEXIST)
         return rc;
-    }
-    if (rc == 0) {
-        out_trace->path = strdup(path);
-        rc = out_trace->path != NULL ? 0 : trace_no_memory(err);
-    }
+    const char *why = rc == -EEXIST ? "belongs to another user" : "is being written by another service of this host";
+    rc = trace_open_numbered(names, &numbers, out_trace, err);
+    if (rc == 0)
+        buf_printf(notes, "'%s' %s: this service writes '%s'\n", path, why, out_trace->path);
     return rc;
 }
 
