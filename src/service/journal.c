@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,9 @@ struct journal {
     pthread_t thread;
     int read_fd;
     int write_fd;
-    int wake_fd; /* an eventfd: reopen */
+    int wake_fd; /* an eventfd: one of the two below has been set */
+    atomic_bool is_reopen_wanted;
+    atomic_bool is_closing;
     const char *out_path;
     const char *err_path;
 };
@@ -37,31 +40,33 @@ static void journal_reopen_now(struct journal *journal)
         log_info("log files reopened");
 }
 
-/* Copies what is in the pipe. False when there will be no more: the last writer has closed its end. */
-static bool journal_copy(const struct journal *journal)
+/* Copies what is in the pipe. */
+static void journal_copy(const struct journal *journal)
 {
     char bytes[JOURNAL_CHUNK_BYTES];
-    ssize_t got = read(journal->read_fd, bytes, sizeof bytes);
-    if (got > 0) {
+    ssize_t got;
+    while ((got = read(journal->read_fd, bytes, sizeof bytes)) > 0) {
         int rc = file_write_all(STDERR_FILENO, bytes, (size_t)got, NULL);
         (void)rc; /* nobody is left to be told */
     }
-    return got > 0 || (got < 0 && errno == EINTR);
 }
 
 static void *journal_run(void *context)
 {
     struct journal *journal = context;
     struct pollfd wanted[] = {{.fd = journal->read_fd, .events = POLLIN}, {.fd = journal->wake_fd, .events = POLLIN}};
-    for (;;) {
+    for (bool is_closing = false; !is_closing;) {
         if (poll(wanted, ARRAY_LENGTH(wanted), -1) < 0)
             continue;
         uint64_t asked;
-        if ((wanted[1].revents & POLLIN) != 0 && read(journal->wake_fd, &asked, sizeof asked) > 0)
+        ssize_t got = read(journal->wake_fd, &asked, sizeof asked);
+        (void)got;                                      /* nothing there: only lines have come */
+        is_closing = atomic_load(&journal->is_closing); /* before the last copy, so that this is the last one */
+        if (atomic_exchange(&journal->is_reopen_wanted, false))
             journal_reopen_now(journal);
-        if (wanted[0].revents != 0 && !journal_copy(journal))
-            return NULL;
+        journal_copy(journal);
     }
+    return NULL;
 }
 
 static int journal_start(struct journal *journal)
@@ -107,12 +112,12 @@ int journal_open(enum log_level level, const char *out_path, const char *err_pat
     *journal =
         (struct journal){.read_fd = -1, .write_fd = -1, .wake_fd = -1, .out_path = out_path, .err_path = err_path};
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) < 0)
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
         return error_errno(err, "making a pipe for the log");
     journal->read_fd = ends[0];
     journal->write_fd = ends[1];
     journal->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (journal->wake_fd < 0 || fcntl(journal->write_fd, F_SETFL, O_NONBLOCK) < 0)
+    if (journal->wake_fd < 0)
         return error_errno(err, "making a pipe for the log");
     int rc = journal_start(journal);
     if (rc != 0)
@@ -122,11 +127,17 @@ int journal_open(enum log_level level, const char *out_path, const char *err_pat
     return 0;
 }
 
-void journal_reopen(struct journal *journal)
+static void journal_wake(struct journal *journal)
 {
     uint64_t once = 1;
     ssize_t written = write(journal->wake_fd, &once, sizeof once);
-    (void)written; /* it fails only when reopenings wait already, by the thousand */
+    (void)written; /* it fails only when the thread has been woken already, and often */
+}
+
+void journal_reopen(struct journal *journal)
+{
+    atomic_store(&journal->is_reopen_wanted, true);
+    journal_wake(journal);
 }
 
 void journal_close(struct journal *journal, int64_t timeout_ms)
@@ -134,7 +145,8 @@ void journal_close(struct journal *journal, int64_t timeout_ms)
     if (journal == NULL)
         return;
     log_open(STDERR_FILENO, log_get_level());
-    close(TAKE_FD(journal->write_fd));
+    atomic_store(&journal->is_closing, true);
+    journal_wake(journal);
     int64_t deadline_ns = clock_wall_ns() + timeout_ms * CLOCK_NS_PER_MS;
     struct timespec until = {.tv_sec = deadline_ns / CLOCK_NS_PER_SECOND, .tv_nsec = deadline_ns % CLOCK_NS_PER_SECOND};
     if (pthread_timedjoin_np(journal->thread, NULL, &until) == 0)
