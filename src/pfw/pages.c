@@ -6,7 +6,7 @@
  *
  * Fill of 6 bytes and more is an extra field (FEXTRA): length of the field, subfield "ci", length of the subfield,
  * zeros. Less is a comment (FCOMMENT): blanks and a NUL. A comment alone could have any length, but Go's reader refuses
- * one of 512 bytes, and Python's reads it byte by byte.
+ * one of 512 bytes and more, and Python's reads it byte by byte.
  */
 #include "pfw/pages.h"
 
