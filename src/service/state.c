@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The file is one struct state_record, written with one pwrite(). Its checksum is FNV-1a over all before it: a reader
- * that overlaps a writer sees old and new bytes mixed, and the sum is wrong.
+ * The file is one struct state_record, written with one pwrite(). Its checksum is FNV-1a, by words, over all before it:
+ * a reader that overlaps a writer sees old and new bytes mixed, and the sum is wrong.
  */
 #include "service/state.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -22,12 +23,18 @@ struct state_record {
     uint64_t checksum;
 };
 
+static_assert(offsetof(struct state_record, checksum) % sizeof(uint64_t) == 0, "the sum is over whole words");
+
 static uint64_t state_checksum(const struct state_record *record)
 {
-    const unsigned char *bytes = (const unsigned char *)record;
+    const char *bytes = (const char *)record;
     uint64_t sum = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < offsetof(struct state_record, checksum); i++)
-        sum = (sum ^ bytes[i]) * UINT64_C(0x100000001b3);
+    for (size_t at = 0; at < offsetof(struct state_record, checksum); at += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, bytes + at, sizeof word);
+        sum = (sum ^ word) * UINT64_C(0x100000001b3);
+        sum ^= sum >> 32; /* the product carries upwards only */
+    }
     return sum;
 }
 
