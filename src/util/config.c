@@ -48,6 +48,9 @@ static void config_expectation(const struct config_option *option, struct buf *o
     case CONFIG_TEXT:
         buf_printf(out, "a text of at most %d bytes without NUL", CONFIG_TEXT_MAX_BYTES);
         break;
+    case CONFIG_LIST:
+        buf_printf(out, "texts separated by commas, of at most %d bytes together", CONFIG_TEXT_MAX_BYTES);
+        break;
     case CONFIG_ENUM:
         buf_text(out, "one of");
         for (size_t i = 0; option->words[i] != NULL; i++)
@@ -67,7 +70,7 @@ static bool config_parse_word(const char *const *words, const struct cursor *tex
     return false;
 }
 
-/* What a text means for any kind but CONFIG_TEXT; blanks around it don't count. */
+/* What a text means for any kind but texts and lists; blanks around it don't count. */
 static bool config_parse_number(const struct config_option *option, struct cursor text, int64_t *out_number)
 {
     static const char *const bools[] = {"0", "1", "false", "true", "no", "yes", "off", "on", NULL};
@@ -90,6 +93,7 @@ static bool config_parse_number(const struct config_option *option, struct curso
             return false;
         break;
     case CONFIG_TEXT:
+    case CONFIG_LIST:
         return false;
     }
     *out_number = number;
@@ -112,12 +116,17 @@ static int config_shown_bytes(struct cursor text)
     return cursor_left(&text) < CONFIG_SHOWN_MAX_BYTES ? (int)cursor_left(&text) : CONFIG_SHOWN_MAX_BYTES;
 }
 
+static bool config_is_text(const struct config_option *option)
+{
+    return option->kind == CONFIG_TEXT || option->kind == CONFIG_LIST;
+}
+
 /* Reads `text` into a slot; leaves it as it was on failure. */
 static int config_slot_set(struct config_slot *slot, const struct config_option *option, struct cursor text,
                            struct error *err)
 {
     size_t length = cursor_left(&text);
-    bool is_text = option->kind == CONFIG_TEXT;
+    bool is_text = config_is_text(option);
     if (is_text ? length > CONFIG_TEXT_MAX_BYTES || memchr(text.at, '\0', length) != NULL
                 : !config_parse_number(option, text, &slot->number))
         return config_refuse(option, NULL, err);
@@ -184,7 +193,8 @@ static int config_slot_set_from_file(const struct config_reading *reading, size_
     if (slot->key_lines[key] != 0)
         config_warn_twice(reading, value, slot->key_lines[key]);
     slot->key_lines[key] = value->line;
-    if (value->type != CONFIG_YAML_SCALAR)
+    bool is_list = option->kind == CONFIG_LIST && value->type == CONFIG_YAML_LIST && value->text != NULL;
+    if (value->type != CONFIG_YAML_SCALAR && !is_list)
         return config_refuse(option, config_yaml_type_name(value->type), err);
 
     /* A value that another key overrules is read, too: a mistake in it is a mistake all the same. */
@@ -338,7 +348,7 @@ static const char *config_text_at(const struct config *config, size_t index)
 const char *config_text(const struct config *config, const char *name)
 {
     size_t index = config_index(config, name);
-    assert(config->table.options[index].kind == CONFIG_TEXT);
+    assert(config_is_text(&config->table.options[index]));
     return config_text_at(config, index);
 }
 
@@ -360,6 +370,7 @@ static void config_help_default(const struct config_option *option, struct buf *
         buf_printf(out, "; default %" PRId64, option->initial);
         break;
     case CONFIG_TEXT:
+    case CONFIG_LIST:
         if (option->initial_text != NULL && option->initial_text[0] != '\0')
             buf_printf(out, "; default '%s'", option->initial_text);
         break;
@@ -400,6 +411,7 @@ void config_json(const struct config *config, struct buf *out)
             buf_i64(out, slot->number);
             break;
         case CONFIG_TEXT:
+        case CONFIG_LIST:
             buf_json_string(out, config_text_at(config, i));
             break;
         case CONFIG_ENUM:

@@ -21,6 +21,7 @@ enum config_kind {
     CONFIG_INT,  /* decimal, within min..max */
     CONFIG_TEXT, /* any text without NUL, at most CONFIG_TEXT_MAX_BYTES */
     CONFIG_ENUM, /* one of `words`, any case; the value is its index */
+    CONFIG_LIST, /* texts separated by commas, as CONFIG_TEXT; in the file a list of them will do, too */
 };
 
 #define CONFIG_TEXT_MAX_BYTES 4096
@@ -36,7 +37,7 @@ struct config_option {
     int64_t min;
     int64_t max;
     int64_t initial;          /* number, 0/1, or index into words */
-    const char *initial_text; /* of CONFIG_TEXT; NULL is "" */
+    const char *initial_text; /* of CONFIG_TEXT and CONFIG_LIST; NULL is "" */
     const char *const *words; /* of CONFIG_ENUM, NULL-terminated */
     const char *help;         /* one line, no full stop */
 };
@@ -85,7 +86,7 @@ DEFINE_CLEANUP(config, config_free);
 /* The value of option `name`, which must be in the table and of that kind (a fault of ours otherwise: asserted). */
 bool config_bool(const struct config *config, const char *name);
 int64_t config_int(const struct config *config, const char *name);
-const char *config_text(const struct config *config, const char *name); /* borrowed from config */
+const char *config_text(const struct config *config, const char *name); /* or a list; borrowed from config */
 size_t config_enum(const struct config *config, const char *name);
 enum config_source config_source_of(const struct config *config, const char *name);
 

@@ -7,6 +7,7 @@
 
 #include <yaml.h>
 
+#include "util/buf.h"
 #include "util/cleanup.h"
 #include "util/cursor.h"
 #include "util/utf8.h"
@@ -71,13 +72,35 @@ static void config_yaml_warn(const struct config_yaml_reader *reader, const yaml
     reader->walk->on_warning(reader->walk->context, key->start_mark.line + 1, printable, words);
 }
 
+/* Joins the items of a list of scalars; false for anything else, and for a list that aliases have made huge. */
+static bool config_yaml_join_list(const struct config_yaml_reader *reader, const yaml_node_t *node, struct buf *out)
+{
+    if (node->type != YAML_SEQUENCE_NODE)
+        return false;
+    const yaml_node_item_t *start = node->data.sequence.items.start;
+    for (const yaml_node_item_t *at = start; at < node->data.sequence.items.top; at++) {
+        const yaml_node_t *item = yaml_document_get_node(reader->document, *at);
+        if (item->type != YAML_SCALAR_NODE)
+            return false;
+        if (at > start)
+            buf_char(out, ',');
+        buf_bytes(out, item->data.scalar.value, item->data.scalar.length);
+    }
+    return out->status == 0;
+}
+
 static int config_yaml_give(const struct config_yaml_reader *reader, const char *path, size_t line,
                             const yaml_node_t *node, struct error *err)
 {
     struct config_yaml_value value = {.key = path, .line = line, .type = config_yaml_type_of(node)};
+    CLEANUP(buf_cleanup) struct buf joined;
+    buf_init(&joined, CONFIG_YAML_MAX_BYTES);
     if (node->type == YAML_SCALAR_NODE) {
         value.text = (const char *)node->data.scalar.value;
         value.length = node->data.scalar.length;
+    } else if (config_yaml_join_list(reader, node, &joined)) {
+        value.text = buf_string(&joined);
+        value.length = joined.length;
     }
     int rc = reader->walk->on_value(reader->walk->context, &value, err);
     return rc == 0 ? 0 : error_wrap(err, rc, "%s:%zu: %s", reader->yaml->name, line, path);

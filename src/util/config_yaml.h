@@ -28,7 +28,8 @@ struct config_yaml_value {
     const char *key; /* dotted */
     size_t line;     /* from 1 */
     enum config_yaml_type type;
-    const char *text; /* of a scalar: any bytes, and a NUL after them */
+    const char
+        *text; /* of a scalar: any bytes, and a NUL after them; of a list of scalars: all, joined by ','; or NULL */
     size_t length;
 };
 

@@ -50,6 +50,7 @@ static const struct config_option options[] = {
      .initial_text = "trace",
      .help = "where"},
     {.name = "note", .keys = {"a.b.c.note"}, .kind = CONFIG_TEXT, .help = "file only"},
+    {.name = "names", .env = "T_NAMES", .keys = {"names"}, .kind = CONFIG_LIST, .initial_text = "x,y", .help = "many"},
     {.name = "secret", .env = "T_SECRET", .kind = CONFIG_BOOL, .initial = 1, .help = "environment only"},
 };
 static const char *const foreign_keys[] = {"features", "profiler.hooks", "mpi", NULL};
@@ -220,6 +221,39 @@ static void values_are_read_as_people_write_them(void **state)
         if (buf_string(&outcome.warnings)[0] != '\0')
             fail_msg("'%s': %s", cases[i].text, buf_string(&outcome.warnings));
     }
+}
+
+static void lists_are_texts_with_commas_or_lists_of_the_file(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *expected, *message;
+    } cases[] = {
+        {"names: a", "a", NULL},
+        {"names: a, b", "a, b", NULL},
+        {"names: [a, 'b c', 7]", "a,b c,7", NULL},
+        {"names:\n  - a\n  - b\n", "a,b", NULL},
+        {"names: []", "", NULL},
+        {"names: ~", "x,y", NULL},
+        {"names: {a: 1}", NULL,
+         "x.yaml:1: names: must be texts separated by commas, of at most 4096 bytes together, not a mapping of keys"},
+        {"names: [[a]]", NULL,
+         "x.yaml:1: names: must be texts separated by commas, of at most 4096 bytes together, not a list"},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        CLEANUP(outcome_cleanup) struct outcome outcome = parse(cases[i].text, NULL);
+        if (cases[i].expected == NULL) {
+            assert_int_equal(outcome.rc, -EINVAL);
+            assert_string_equal(outcome.err.text, cases[i].message);
+            continue;
+        }
+        assert_parsed(cases[i].text, &outcome);
+        assert_string_equal(config_text(outcome.config, "names"), cases[i].expected);
+    }
+    static const char *const environment[] = {"T_NAMES=p,q", NULL};
+    CLEANUP(outcome_cleanup) struct outcome outcome = parse("names: [a, b]", environment);
+    assert_parsed("both", &outcome);
+    assert_string_equal(config_text(outcome.config, "names"), "p,q");
 }
 
 static void mistakes_in_the_file_are_named_with_line_and_key(void **state)
@@ -582,6 +616,10 @@ static void help_tells_all_there_is_to_know(void **state)
                         "      file only\n"
                         "      a text of at most 4096 bytes without NUL\n"
                         "      YAML: a.b.c.note\n"
+                        "  T_NAMES\n"
+                        "      many\n"
+                        "      texts separated by commas, of at most 4096 bytes together; default 'x,y'\n"
+                        "      YAML: names\n"
                         "  T_SECRET\n"
                         "      environment only\n"
                         "      0 or 1 (or false, true, no, yes, off, on); default 1\n");
@@ -596,7 +634,7 @@ static void json_has_all_values_in_order(void **state)
     buf_init(&json, WARNINGS_MAX_BYTES);
     config_json(outcome.config, &json);
     assert_string_equal(buf_string(&json), "{\"interval_ms\":1000,\"offset\":-5,\"enable\":true,\"time\":\"MS\","
-                                           "\"prefix\":\"a\\\"b\",\"note\":\"\",\"secret\":true}");
+                                           "\"prefix\":\"a\\\"b\",\"note\":\"\",\"names\":\"x,y\",\"secret\":true}");
 }
 
 int main(void)
@@ -605,6 +643,7 @@ int main(void)
         cmocka_unit_test(values_are_the_defaults_without_any_source),
         cmocka_unit_test(file_gives_every_kind),
         cmocka_unit_test(values_are_read_as_people_write_them),
+        cmocka_unit_test(lists_are_texts_with_commas_or_lists_of_the_file),
         cmocka_unit_test(mistakes_in_the_file_are_named_with_line_and_key),
         cmocka_unit_test(mistakes_in_the_environment_name_variable_and_value),
         cmocka_unit_test(long_values_are_refused_and_not_shown_whole),
