@@ -6,14 +6,18 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "client/start.h"
 #include "client/sys.h"
 #include "client/text.h"
 
 enum { JOB_COMMAND_MAX_BYTES = 4096, JOB_PATH_MAX_BYTES = 4096, JOB_VALUE_MAX_BYTES = 1024 };
 
+/* The pid of the launcher's parent, which all ranks of one mpirun share. */
+static const char job_launcher_variable[] = "METRIC_PROXY_LAUNCHER_PPID";
+
 /* The first that is set names the job. */
 static const char *const job_id_variables[] = {
-    "PROXY_JOB_ID", "SLURM_JOBID", "PMIX_ID", "FLUX_JOB_ID", "PBS_JOBID", "LSB_JOBID", "METRIC_PROXY_LAUNCHER_PPID",
+    "PROXY_JOB_ID", "SLURM_JOBID", "PMIX_ID", "FLUX_JOB_ID", "PBS_JOBID", "LSB_JOBID", job_launcher_variable,
 };
 
 static const char *const job_size_variables[] = {"SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
@@ -63,15 +67,17 @@ static void job_add_variable(struct text *text, const char *name, const char *va
     job_add_field(text, name, value, length);
 }
 
-/* "42", "42-1" in step 1; a PMIx id ends in ".rank", which is cut. */
-static void job_add_id(struct text *text)
+/* "42", "42-1" in step 1; a PMIx id ends in ".rank", which is cut. Returns the variable that named it, or NULL. */
+static const char *job_add_id(struct text *text)
 {
+    const char *variable = NULL;
     char id_bytes[2 * JOB_VALUE_MAX_BYTES];
     struct text id = text_in(id_bytes, sizeof id_bytes);
     for (size_t i = 0; i < sizeof job_id_variables / sizeof job_id_variables[0]; i++) {
         const char *value = job_variable(job_id_variables[i]);
         if (value == NULL)
             continue;
+        variable = job_id_variables[i];
         text_add_bytes(&id, value, strnlen(value, JOB_VALUE_MAX_BYTES));
         const char *step = job_variable("SLURM_STEP_ID");
         if (step != NULL) {
@@ -82,6 +88,17 @@ static void job_add_id(struct text *text)
     }
     const char *dot = memchr(id.bytes, '.', id.length);
     job_add_string(text, id.bytes, dot != NULL ? (size_t)(dot - id.bytes) : id.length);
+    return variable;
+}
+
+/* An id that is a pid is unique only with the start of its process: says that it is one, and when that was. */
+static void job_add_launcher(struct text *text)
+{
+    const char *pid = job_variable(job_launcher_variable);
+    if (pid == NULL)
+        return;
+    text_add(text, ",\"launcher_start\":");
+    text_add_u64(text, start_ticks(pid, strspn(pid, "0123456789")));
 }
 
 static void job_add_command(struct text *text)
@@ -128,7 +145,7 @@ size_t job_describe(char *text_bytes, size_t max)
     struct timespec now = {0};
     (void)clock_gettime(CLOCK_REALTIME, &now);
     text_add(&text, "{\"jobid\":");
-    job_add_id(&text);
+    const char *variable = job_add_id(&text);
     job_add_command(&text);
     text_add(&text, ",\"size\":");
     text_add_u64(&text, job_size());
@@ -138,6 +155,8 @@ size_t job_describe(char *text_bytes, size_t max)
     job_add_directory(&text);
     text_add(&text, ",\"start_time\":");
     text_add_u64(&text, (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000);
+    if (variable == job_launcher_variable)
+        job_add_launcher(&text);
     text_add(&text, ",\"end_time\":0}");
     return text.is_cut ? 0 : text.length;
 }

@@ -6,6 +6,7 @@
 
 #include "client/announce.h"
 #include "client/job.h"
+#include "client/start.h"
 #include "client/store.h"
 #include "client/sys.h"
 
@@ -13,7 +14,6 @@ enum {
     PROCESS_NAMES = 1024,          /* chains of the table of names */
     PROCESS_ARENA_BYTES = 1 << 16, /* handles and names come from pieces of this size */
     PROCESS_REUSE_TRIES = 16,      /* shards looked at for one whose thread is gone, before a new one is made */
-    PROCESS_START_TEXT_BYTES = 1024,
 };
 
 /* All of the library's state. Zero until process_start(). */
@@ -70,25 +70,6 @@ static void *process_allocate(size_t bytes)
     void *memory = process.arena + process.arena_used;
     process.arena_used += bytes; /* before it is used: a fork in between costs the child nothing but a look at it */
     return memory;
-}
-
-/* Field 22 of /proc/self/stat; the name before it may hold blanks and parentheses, so count from the last ')'. */
-static uint64_t process_start_ticks(void)
-{
-    char text[PROCESS_START_TEXT_BYTES];
-    int fd = sys_open(AT_FDCWD, "/proc/self/stat", O_RDONLY, 0);
-    long got = fd < 0 ? 0 : sys_read(fd, text, sizeof text);
-    sys_close(fd);
-    long at = got;
-    while (at > 0 && text[at - 1] != ')')
-        at--;
-    int blanks = 0; /* field 3 follows the first blank after the name */
-    while (at < got && blanks < 20)
-        blanks += text[at++] == ' ';
-    uint64_t ticks = 0;
-    for (; at < got && text[at] >= '0' && text[at] <= '9'; at++)
-        ticks = ticks * 10 + (uint64_t)(text[at] - '0');
-    return ticks;
 }
 
 static uint64_t process_pid_namespace(void)
@@ -151,7 +132,7 @@ static bool process_enter(void)
     record->pid = process.pid;
     record->parent_pid = (int32_t)syscall(SYS_getppid);
     record->pid_namespace = process_pid_namespace();
-    record->start_ticks = process_start_ticks();
+    record->start_ticks = start_ticks("self", sizeof "self" - 1);
     record->process_shard = process.for_process->number;
     store_publish(record, SEGMENT_PROCESS, bytes);
     return true;

@@ -129,7 +129,14 @@ static void store_read_boot_id(uint8_t out_id[SEGMENT_ID_BYTES])
     }
 }
 
-static void store_fill_header(struct store *store, const uint8_t id[SEGMENT_ID_BYTES])
+/* Tells the proxy that the segment is in use: see SEGMENT_FLAG_LOCKED. Before the first region is mapped. */
+static bool store_lock(int fd)
+{
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    return sys_result(syscall(SYS_fcntl, fd, F_OFD_SETLK, &lock)) == 0;
+}
+
+static void store_fill_header(struct store *store, const uint8_t id[SEGMENT_ID_BYTES], bool is_locked)
 {
     struct segment_header *header = store_header(store);
     struct timespec now = {0};
@@ -139,6 +146,7 @@ static void store_fill_header(struct store *store, const uint8_t id[SEGMENT_ID_B
     memcpy(header->id, id, SEGMENT_ID_BYTES);
     store_read_boot_id(header->boot_id);
     header->uid = (uint32_t)geteuid();
+    header->flags = is_locked ? SEGMENT_FLAG_LOCKED : 0;
     header->created_wall_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     header->used_bytes = SEGMENT_HEADER_BYTES;
     __atomic_store_n(&header->magic, SEGMENT_MAGIC, __ATOMIC_RELEASE); /* from here on it is a segment */
@@ -157,7 +165,9 @@ void store_create(struct store *store)
     if (fd < 0)
         fd = store_create_memfd(store);
     struct stat info;
+    bool is_locked = false;
     if (fd >= 0 && sys_stat_fd(fd, &info) == 0) {
+        is_locked = store_lock(fd);
         store->fd = fd;
         store->device = info.st_dev;
         store->inode = info.st_ino;
@@ -172,7 +182,7 @@ void store_create(struct store *store)
         store->regions[0] = sys_memory(SEGMENT_REGION_FIRST_BYTES);
     }
     if (store->regions[0] != NULL)
-        store_fill_header(store, id);
+        store_fill_header(store, id, is_locked);
 }
 
 static bool store_is_ours(const struct store *store, int fd)

@@ -2,6 +2,7 @@
 #include "proxy/segment_reader.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -513,6 +514,17 @@ int segment_reader_read(struct segment_reader *reader, struct error *err)
     if (rc == 0)
         reader_end(reader);
     return rc;
+}
+
+enum segment_reader_use segment_reader_use(const struct segment_reader *reader)
+{
+    if ((reader->header.flags & SEGMENT_FLAG_LOCKED) == 0)
+        return SEGMENT_READER_USE_UNKNOWN;
+    /* Asks who would be in the way of a write lock. This descriptor may not take one, but it may ask. */
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(reader->fd, F_OFD_GETLK, &lock) < 0)
+        return SEGMENT_READER_USE_UNKNOWN;
+    return lock.l_type == F_UNLCK ? SEGMENT_READER_UNUSED : SEGMENT_READER_IN_USE;
 }
 
 const uint8_t *segment_reader_id(const struct segment_reader *reader)

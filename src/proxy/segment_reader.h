@@ -68,6 +68,15 @@ DEFINE_CLEANUP(segment_reader, segment_reader_close);
 /* Reads records that are new and all values. On failure the values are those of the turn before. -ENOMEM, -EIO…. */
 MUST_CHECK int segment_reader_read(struct segment_reader *reader, struct error *err);
 
+enum segment_reader_use {
+    SEGMENT_READER_IN_USE,      /* some process has it mapped or open */
+    SEGMENT_READER_UNUSED,      /* none has, and none ever will: nothing is counted any more */
+    SEGMENT_READER_USE_UNKNOWN, /* its maker could not lock it: ask for its processes */
+};
+
+/* Is the segment in use? Ask before the last segment_reader_read(), so that it sees all that was counted. */
+enum segment_reader_use segment_reader_use(const struct segment_reader *reader);
+
 const uint8_t *segment_reader_id(const struct segment_reader *reader);      /* [SEGMENT_ID_BYTES] */
 const uint8_t *segment_reader_boot_id(const struct segment_reader *reader); /* [SEGMENT_ID_BYTES] */
 /* When the program began to count. */

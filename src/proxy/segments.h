@@ -58,7 +58,7 @@ const uint8_t *segments_folded_at(const struct segments *segments, size_t index)
 MUST_CHECK int segments_restore_folded(struct segments *segments, const uint8_t id[SEGMENT_ID_BYTES],
                                        struct error *err);
 
-/* The state is written: what was folded before can be unlinked. */
+/* The state on disk knows all that was folded: the files can go. */
 void segments_unlink_folded(struct segments *segments);
 
 size_t segments_count(const struct segments *segments);

@@ -86,13 +86,20 @@ struct segment_header {
     uint8_t id[SEGMENT_ID_BYTES];      /* random; names the segment in the proxy's state for ever */
     uint8_t boot_id[SEGMENT_ID_BYTES]; /* of the kernel: pids of another boot mean nothing */
     uint32_t uid;
-    uint32_t reserved;
+    uint32_t flags; /* SEGMENT_FLAG_… */
     int64_t created_wall_ns;
     uint64_t used_bytes;      /* atomic: where the next record goes; may pass the file's size when growing failed */
     uint64_t cells_used;      /* atomic: cells given to metrics */
     uint64_t shards_used;     /* atomic: shards given out */
     uint64_t refused_metrics; /* atomic: declarations that found no room; their increments are lost and this says so */
 };
+
+/*
+ * The maker holds a read lock on the whole file (fcntl, F_OFD_SETLK). It belongs to the open file, which the maker's
+ * mapping keeps open in it and in its forked children: a segment is in use as long as the lock is there, whatever
+ * descriptors programs close and whichever pid name space they are in. F_OFD_GETLK asks without taking it.
+ */
+#define SEGMENT_FLAG_LOCKED 1u
 
 /* `word` of a record: its magic, kind and size in one store, so that it exists wholly or not at all. */
 #define SEGMENT_WORD_MAGIC UINT64_C(0xc1cada) /* upper 24 bits */
