@@ -30,7 +30,6 @@ struct job {
     int64_t empty_since_mono_ns;
     double *shown_before; /* [shown_count], between jobs_begin() and jobs_end(), of a job that has folded */
     size_t shown_count;
-    struct contributor *telemetry;
 };
 
 struct jobs {
@@ -42,6 +41,8 @@ struct jobs {
     struct jobs_stats stats;
     struct contributor *first, *last;
     bool is_dirty;
+    void (*on_remove)(void *context, struct job *job);
+    void *watcher;
 };
 
 static void job_free(struct job *job)
@@ -364,7 +365,8 @@ void jobs_remove(struct jobs *jobs, struct job *job)
     size_t at = 2;
     while (jobs->jobs[at] != job)
         at++;
-    contributor_discard(job->telemetry);
+    if (jobs->on_remove != NULL)
+        jobs->on_remove(jobs->watcher, job);
     jobs->count--;
     memmove(&jobs->jobs[at], &jobs->jobs[at + 1], (jobs->count - at) * sizeof(void *));
     jobs_mark_shown(jobs, job->description.id);
@@ -418,9 +420,10 @@ void job_set_folded(struct job *job)
     job->has_folded = true;
 }
 
-struct contributor **job_telemetry(struct job *job)
+void jobs_watch(struct jobs *jobs, void (*on_remove)(void *context, struct job *job), void *context)
 {
-    return &job->telemetry;
+    jobs->on_remove = on_remove;
+    jobs->watcher = context;
 }
 
 bool job_is_saving(const struct job *job)

@@ -54,6 +54,7 @@ struct jobs_stats {
     uint64_t names_mapped;        /* names that had to be made legal */
     uint64_t names_refused;       /* names that can't be */
     uint64_t metrics_conflicting; /* declared as a counter here and as a gauge there */
+    uint64_t values_refused;      /* of metrics that were not declared, or refused */
     uint64_t metrics_refused;     /* no room: job, all jobs, or memory */
     uint64_t jobs_started;
     uint64_t jobs_ended;
@@ -130,8 +131,8 @@ void jobs_end(struct jobs *jobs);
 /* A contributor of `job` was moved into the base: the next jobs_end() looks for falls. */
 void job_set_folded(struct job *job);
 
-/* The node's telemetry of this job's life: node.c's. */
-struct contributor **job_telemetry(struct job *job);
+/* Calls `on_remove` before a job is forgotten: node.c has contributors of its own in them. NULL: nobody. */
+void jobs_watch(struct jobs *jobs, void (*on_remove)(void *context, struct job *job), void *context);
 
 /* Is the job's profile being written? Kept while it is, and not written twice. */
 bool job_is_saving(const struct job *job);
