@@ -108,8 +108,15 @@ void node_names_family(const char *collector, const struct sample_column *column
         buf_text(out, unit->base);
         *out_scale = unit->scale > 0 ? unit->scale : 1.0 / (double)sysconf(_SC_CLK_TCK);
     }
-    if (column->kind == SAMPLE_COUNTER)
-        buf_text(out, "_total");
+    static const char total[] = "_total"; /* which only counters may end in */
+    bool has_total = out->length >= sizeof total - 1 &&
+                     memcmp(out->data + out->length - (sizeof total - 1), total, sizeof total - 1) == 0;
+    if (column->kind == SAMPLE_COUNTER && !has_total)
+        buf_text(out, total);
+    if (column->kind != SAMPLE_COUNTER && has_total) {
+        buf_truncate(out, out->length - (sizeof total - 1));
+        buf_text(out, "_all");
+    }
 }
 
 void node_names_escape(const char *text, struct buf *out)
