@@ -131,8 +131,13 @@ void pfw_event_fixed(struct buf *out, const char *key, double number, unsigned d
 
 void pfw_event_text(struct buf *out, const char *key, const char *text)
 {
+    pfw_event_bytes(out, key, text, strlen(text));
+}
+
+void pfw_event_bytes(struct buf *out, const char *key, const char *bytes, size_t length)
+{
     event_key(out, key);
-    buf_json_string(out, text);
+    buf_json_bytes(out, bytes, length);
 }
 
 void pfw_event_json(struct buf *out, const char *key, const char *json, size_t length)

@@ -32,6 +32,7 @@ enum pfw_type {
     PFW_TYPE_CPP_APP = 9,
     PFW_TYPE_MPI = 10,
     PFW_TYPE_CUDA = 11,
+    PFW_TYPE_OMNISTAT = 12,
     PFW_TYPE_VARIORUM = 13,
 };
 
@@ -69,7 +70,8 @@ void pfw_event_u64(struct buf *out, const char *key, uint64_t number);
 void pfw_event_i64(struct buf *out, const char *key, int64_t number);
 void pfw_event_fixed(struct buf *out, const char *key, double number, unsigned decimals); /* buf_fixed() */
 void pfw_event_text(struct buf *out, const char *key, const char *text);
-void pfw_event_json(struct buf *out, const char *key, const char *json, size_t length); /* JSON, no newline */
+void pfw_event_bytes(struct buf *out, const char *key, const char *bytes, size_t length); /* text without a NUL */
+void pfw_event_json(struct buf *out, const char *key, const char *json, size_t length);   /* JSON, no newline */
 
 /* Closes the arguments and the line. */
 void pfw_event_end(struct buf *out);

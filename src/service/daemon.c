@@ -94,8 +94,10 @@ int daemon_report(int pipe_fd, bool is_ready, const char *text, struct error *er
     buf_init(&word, DAEMON_WORD_MAX_BYTES);
     buf_text(&word, is_ready ? daemon_ready_word : daemon_failed_word);
     buf_text(&word, text);
-    CLEANUP(fd_cleanup) int taken_fd = pipe_fd;
-    return file_write_all(taken_fd, word.data, word.length, err);
+    int rc = file_write_all(pipe_fd, word.data, word.length, err);
+    if (is_ready)
+        close(pipe_fd);
+    return rc;
 }
 
 /* Everything up to the end of the pipe. */

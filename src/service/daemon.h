@@ -25,7 +25,8 @@ MUST_CHECK int daemon_spawn(enum daemon_side *out_side, int *out_pipe, struct er
 
 /*
  * In the daemon: the word to the starter, and no other: ready, or not, and what the user should read. Takes `pipe_fd`:
- * its end is the end of the word. -EPIPE when the starter has given up waiting: then the daemon must not go on, since
+ * its end is the end of the word. After bad news it stays open until the process ends: the starter shall return when
+ * nothing is left. -EPIPE when the starter has given up waiting: then the daemon must not go on, since
  * the user was told that it failed.
  */
 int daemon_report(int pipe_fd, bool is_ready, const char *text, struct error *err);

@@ -14,7 +14,9 @@
 #include "sample/sampler.h"
 #include "service/costs.h"
 #include "service/crew.h"
+#include "service/follower.h"
 #include "service/notify.h"
+#include "service/omnistat.h"
 #include "service/recorder.h"
 #include "service/records.h"
 #include "service/ticker.h"
@@ -55,6 +57,7 @@ struct service {
     struct sampler *sampler;
     struct crew *crew;
     struct recorder *recorder;
+    struct follower *follower; /* of the file of omnistat; NULL without one */
     struct records records;
     struct ticker ticker;
     struct buf lines;           /* of the tick; the crew's while it is busy */
@@ -163,6 +166,18 @@ static void service_hand_over(struct service *service)
     recorder_append(service->recorder, service->lines.data, service->lines.length, service->events);
 }
 
+/* What omnistat has written since the last tick. */
+static void service_take_omnistat(struct service *service)
+{
+    if (service->follower == NULL)
+        return;
+    CLEANUP(buf_cleanup) struct buf lines;
+    buf_init(&lines, SERVICE_LINES_MAX_BYTES);
+    uint64_t events = follower_take(service->follower, &lines);
+    if (events > 0 && lines.status == 0)
+        recorder_append(service->recorder, lines.data, lines.length, events);
+}
+
 static void service_take_sample(struct service *service, int64_t now_boot_ns)
 {
     struct error err = {0};
@@ -208,6 +223,7 @@ static void service_on_done(void *context)
         return;
     }
     service_hand_over(service);
+    service_take_omnistat(service);
     if (service->phase == SERVICE_BEGINNING) {
         service_become_ready(service); /* the notes of the start are still to be read */
     } else {
@@ -351,6 +367,38 @@ static int service_open_sampler(struct service *service, struct error *err)
     return service->failing != NULL ? 0 : error_set(err, -ENOMEM, "no memory for the collectors");
 }
 
+static int service_open_omnistat(struct service *service, struct error *err)
+{
+    const struct options *options = service->options;
+    if (options->omnistat.input == NULL)
+        return 0;
+    const struct omnistat_request request = {.source = recorder_source(service->recorder),
+                                             .time_column = options->omnistat.time_column,
+                                             .counters = options->omnistat.counters,
+                                             .has_all_counters = options->omnistat.has_all_counters,
+                                             .stamp = options->omnistat.stamp,
+                                             .time = options->time};
+    struct omnistat *omnistat = NULL;
+    int rc = omnistat_new(&request, &omnistat, err);
+    return rc < 0 ? rc : follower_open(options->omnistat.input, omnistat, &service->follower, err);
+}
+
+/* The rest of the file of omnistat, which may have been written only now. */
+static void service_close_omnistat(struct service *service)
+{
+    int64_t deadline_ns =
+        clock_mono_ns() + service->options->stop_timeout_ms * SERVICE_SAMPLE_TENTHS / 10 * CLOCK_NS_PER_MS;
+    CLEANUP(buf_cleanup) struct buf lines;
+    buf_init(&lines, SERVICE_LINES_MAX_BYTES);
+    for (bool has_more = service->follower != NULL; has_more;) {
+        buf_reset(&lines);
+        uint64_t events = follower_drain(service->follower, deadline_ns, &lines, &has_more);
+        if (events > 0 && lines.status == 0)
+            recorder_append(service->recorder, lines.data, lines.length, events);
+    }
+    follower_close(TAKE(service->follower));
+}
+
 static int service_open(struct service *service, struct error *err)
 {
     const struct service_request *request = service->request;
@@ -359,6 +407,8 @@ static int service_open(struct service *service, struct error *err)
         rc = service_open_sampler(service, err);
     if (rc == 0)
         rc = recorder_open(service->options, request->paths, &service->notes, &service->recorder, err);
+    if (rc == 0)
+        rc = service_open_omnistat(service, err);
     if (rc < 0)
         return rc;
     (void)snprintf(request->instance->state.trace_path, sizeof request->instance->state.trace_path, "%s",
@@ -385,6 +435,7 @@ static int service_open(struct service *service, struct error *err)
 static int service_close_trace(struct service *service, struct error *err)
 {
     struct state *state = &service->request->instance->state;
+    service_close_omnistat(service);
     CLEANUP(buf_cleanup) struct buf used;
     buf_init(&used, SERVICE_TEXT_MAX_BYTES);
     costs_json(&service->ticker, service->is_hanging ? NULL : service->sampler, &used);
@@ -421,6 +472,7 @@ int service_run(const struct service_request *request, struct error *err)
         int closed = service_close_trace(&service, rc == 0 ? err : NULL);
         rc = rc < 0 ? rc : closed;
     } else {
+        follower_close(service.follower);
         recorder_discard(service.recorder);
     }
     if (service.is_hanging) /* a thread of the pool still uses all of the rest */

@@ -9,22 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from support.service import BUILD_DIR, HOST, PROGRAM, clean_environment, is_alive
+from support.service import BUILD_DIR, HOST, PROGRAM, clean_environment, is_alive, services_of
 from support.waiting import rounds, wait_until
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-
-
-def services_of(log_dir):
-    """The processes whose command line names this log directory."""
-    found = []
-    for words in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if str(log_dir).encode() in words.read_bytes().split(b"\0") and is_alive(int(words.parent.name)):
-                found.append(int(words.parent.name))
-        except (FileNotFoundError, ProcessLookupError):
-            pass
-    return found
 
 
 def has_trace(pid):

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from support.service import PROGRAM, clean_environment
+from support.service import PROGRAM, clean_environment, services_of
 
 
 def refused(service, **variables):
@@ -13,7 +13,7 @@ def refused(service, **variables):
     one = service(**variables)
     done = one.call("start")
     assert done.returncode == 1, done
-    assert not one.pid_file.exists() and not one.traces()
+    assert not one.pid_file.exists() and not one.traces() and not services_of(one.log_dir)
     assert one.call("status").returncode == 3
     assert len(done.stderr.splitlines()) == 1, done.stderr
     return done.stderr

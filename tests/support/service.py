@@ -32,6 +32,18 @@ def is_alive(pid):
         return False
 
 
+def services_of(log_dir):
+    """The processes whose command line names this log directory."""
+    found = []
+    for words in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if str(log_dir).encode() in words.read_bytes().split(b"\0") and is_alive(int(words.parent.name)):
+                found.append(int(words.parent.name))
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return found
+
+
 class Service:
     """One log directory and one prefix; ended at the end of the test, whatever happened."""
 
