@@ -156,6 +156,20 @@ class Sadc(Peer):
         return (self.dir / "sa").stat().st_size
 
 
+class Floor(Peer):
+    """Wakes up, reads the four files of /proc, and does nothing with them: no sampler can cost less."""
+
+    name = "(bare reads)"
+    stores = "nothing"
+
+    def __init__(self, work_dir, program, interval_s=1.0):
+        super().__init__(work_dir, interval_s)
+        self.program = program
+
+    def command(self):
+        return [self.program]
+
+
 class Service(Peer):
     """Ours. `collectors` as in DFTRACER_COLLECTORS; None for what it does by default."""
 
