@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -20,6 +21,7 @@
 enum {
     SEGMENTS_ID_DIGITS = 2 * SEGMENT_ID_BYTES,
     SEGMENTS_NAME_BYTES = SEGMENTS_ID_DIGITS + sizeof ".segment",
+    SEGMENTS_FD_PATH_BYTES = 32,
     SEGMENTS_EVENTS_BYTES = 1 << 14,
     SEGMENTS_PIDFDS_SHARE = 4,  /* pidfds may take one in so many of our descriptors */
     SEGMENTS_UNFINISHED_S = 60, /* a file that its maker did not finish in this time, and doesn't use, is rubbish */
@@ -248,11 +250,25 @@ static bool segments_is_file(const struct segments *segments, int fd, const char
            given.st_ino == named.st_ino;
 }
 
+/*
+ * Opens the file of `fd` anew. What came by the socket is the maker's own open file: with it we would hold its lock
+ * ourselves, and never see it from outside.
+ */
+static int segments_reopen(int fd)
+{
+    char path[SEGMENTS_FD_PATH_BYTES];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
 int segments_take(struct segments *segments, int fd, uint32_t uid, pid_t peer_pid, struct error *err)
 {
-    CLEANUP(fd_cleanup) int kept_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the reader takes the other, even on failure */
+    CLEANUP(fd_cleanup) int given_fd = fd;
+    int own_fd = segments_reopen(fd);
+    if (own_fd < 0)
+        return error_errno(err, "opening a segment that was sent");
     struct segment_reader *reader = NULL;
-    int rc = segment_reader_open(fd, uid, &reader, err);
+    int rc = segment_reader_open(own_fd, uid, &reader, err);
     if (rc < 0) {
         segments->stats.refused++;
         return rc;
@@ -264,8 +280,7 @@ int segments_take(struct segments *segments, int fd, uint32_t uid, pid_t peer_pi
     }
     char name[SEGMENTS_NAME_BYTES];
     segments_file_name(id, name);
-    bool has_file =
-        kept_fd >= 0 && segments_open_directory(segments, NULL) == 0 && segments_is_file(segments, kept_fd, name);
+    bool has_file = segments_open_directory(segments, NULL) == 0 && segments_is_file(segments, given_fd, name);
     return segments_add(segments, reader, has_file, peer_pid, err);
 }
 

@@ -97,7 +97,8 @@ struct segment_header {
 /*
  * The maker holds a read lock on the whole file (fcntl, F_OFD_SETLK). It belongs to the open file, which the maker's
  * mapping keeps open in it and in its forked children: a segment is in use as long as the lock is there, whatever
- * descriptors programs close and whichever pid name space they are in. F_OFD_GETLK asks without taking it.
+ * descriptors programs close and whichever pid name space they are in. F_OFD_GETLK asks without taking it, but
+ * of another open file: a descriptor that came by the socket is the maker's own, and has to be opened anew.
  */
 #define SEGMENT_FLAG_LOCKED 1u
 
