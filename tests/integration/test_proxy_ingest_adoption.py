@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The proxy is killed at random moments under load: its successors count everything once."""
 import os
+import platform
 import random
 import time
 
@@ -12,6 +13,8 @@ from support.waiting import rounds, wait_until
 KILLS = rounds(10, 50)
 PROGRAMS_PER_ROUND = 12
 COUNT = 1000
+SYS_INOTIFY_INIT1 = 294  # x86-64: the proxy's first look into the directory of segments
+FOLD_STOPS = 130  # from there to the unlinking of the last of three segments, and some more
 
 
 @pytest.fixture
@@ -61,6 +64,22 @@ def test_totals_are_exact_after_many_kills_also_in_the_middle_of_folding(place):
     place.start()
     dump = place.dump()
     assert dump.value("main", "work") == counted
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="knows the numbers of system calls of x86-64 only")
+def test_a_kill_at_any_system_call_of_a_fold_counts_once(place):
+    """Three segments wait for a proxy that finds, reads, folds and unlinks them, and dies somewhere in between."""
+    counted = 0
+    for stop in range(1, FOLD_STOPS, rounds(2, 1)):
+        end_all([place.count(COUNT, job="job", wait=True) for _ in range(3)])
+        counted += 3 * COUNT
+        assert place.run_until_stop(SYS_INOTIFY_INIT1, stop), place.log()
+        place.start()
+        dump = place.wait_for(lambda now: now.stats["segments"] == 0, "all segments to be folded")
+        assert dump.value("main", "work") == counted, f"killed at stop {stop}"
+        assert dump.value(dump.node(), "work") == counted, f"killed at stop {stop}"
+        place.kill()
 
 
 def test_a_program_goes_on_counting_over_the_death_of_the_proxy(place):

@@ -11,6 +11,7 @@ from support.waiting import wait_until
 
 TESTS_DIR = Path(os.environ.get("CICADA_BUILD_DIR", Path(__file__).resolve().parents[2] / "build" / "release")).resolve() / "tests"
 HOST = TESTS_DIR / "proxy_core_host"
+KILL_AT_SYSCALL = TESTS_DIR / "kill_at_syscall"
 COUNT_CLIENT = TESTS_DIR / "count_client"
 PREPARE = 'mount -t tmpfs cicada-test /dev/shm && echo ready && exec sleep infinity'
 
@@ -38,6 +39,14 @@ class Place:
                 stdout=subprocess.PIPE, stderr=log)
         assert self.proxy.stdout.readline() == b"ready\n", self.log()
         return self.proxy
+
+    def run_until_stop(self, syscall, stop):
+        """Runs a proxy that dies at that stop after its first system call of that number; True when it did."""
+        with self.log_path.open("ab") as log:
+            done = subprocess.run(self.command(KILL_AT_SYSCALL, syscall, stop, HOST, self.prefix, self.socket_path,
+                                               self.dump_path, *self.options),
+                                  stdout=subprocess.DEVNULL, stderr=log, timeout=60, check=False)
+        return done.returncode == 0
 
     def kill(self):
         self.proxy.kill()
