@@ -9,28 +9,11 @@
 
 #include "proxy/contributor.h"
 #include "util/buf.h"
-#include "util/log.h"
 
 static const char jobs_main_id[] = "main";
 static const char jobs_node_prefix[] = "Node: ";
 
 enum { JOBS_KEY_MAX_BYTES = 2 * METRIC_JOB_ID_MAX_BYTES };
-
-struct job {
-    enum job_kind kind;
-    uint32_t uid;
-    char *key;
-    bool is_shown_long; /* another live job has the same short id */
-    bool has_folded;
-    bool is_saving;
-    struct metric_job description;
-    struct registry *registry;
-    struct job_counts counts;
-    uint64_t users; /* contributors that keep it alive */
-    int64_t empty_since_mono_ns;
-    double *shown_before; /* [shown_count], between jobs_begin() and jobs_end(), of a job that has folded */
-    size_t shown_count;
-};
 
 struct jobs {
     struct jobs_config config;
@@ -44,18 +27,6 @@ struct jobs {
     void (*on_remove)(void *context, struct job *job);
     void *watcher;
 };
-
-static void job_free(struct job *job)
-{
-    if (job == NULL)
-        return;
-    metric_job_fini(&job->description);
-    registry_free(job->registry);
-    free(job->shown_before);
-    free(job->key);
-    free(job);
-}
-DEFINE_CLEANUP(job, job_free);
 
 static void jobs_free_all(struct jobs *jobs)
 {
@@ -83,11 +54,11 @@ static void jobs_mark_shown(struct jobs *jobs, const char *id)
     struct job *first = NULL;
     for (size_t i = 0; i < jobs->count; i++) {
         struct job *job = jobs->jobs[i];
-        if (strcmp(job->description.id, id) != 0)
+        if (strcmp(job_description(job)->id, id) != 0)
             continue;
-        job->is_shown_long = first != NULL;
-        if (first != NULL && first->kind == JOB_REAL)
-            first->is_shown_long = true;
+        job_set_shown_long(job, first != NULL);
+        if (first != NULL && job_kind(first) == JOB_REAL)
+            job_set_shown_long(first, true);
         first = job;
     }
 }
@@ -105,26 +76,17 @@ static bool jobs_grow(struct jobs *jobs)
     return true;
 }
 
-/* A job at the end of the list; takes nothing, copies `key` and `id`. */
-static int jobs_add(struct jobs *jobs, enum job_kind kind, const char *key, const char *id, struct job **out_job,
-                    struct error *err)
+/* A job at the end of the list; `key` and `id` are copied. */
+static int jobs_add(struct jobs *jobs, enum job_kind kind, uint32_t uid, const char *key, const char *id,
+                    struct job **out_job, struct error *err)
 {
-    CLEANUP(job_cleanup) struct job *job = calloc(1, sizeof *job);
-    if (job == NULL || !jobs_grow(jobs))
+    if (!jobs_grow(jobs))
         return error_set(err, -ENOMEM, "no memory for one more job");
-    job->kind = kind;
-    job->uid = jobs->config.uid;
-    job->key = strdup(key);
     size_t metrics_max = kind == JOB_REAL ? jobs->config.metrics_per_job_max : jobs->config.metrics_max;
-    job->registry = registry_new(metrics_max, &jobs->budget);
-    int rc = metric_job_init(&job->description, id, err);
-    if (rc == 0 && (job->key == NULL || job->registry == NULL))
-        rc = error_set(err, -ENOMEM, "no memory for job '%s'", id);
-    if (rc < 0)
-        return rc;
-    *out_job = job;
-    jobs->jobs[jobs->count++] = TAKE(job);
-    return 0;
+    int rc = job_new(kind, uid, key, id, metrics_max, &jobs->budget, out_job, err);
+    if (rc == 0)
+        jobs->jobs[jobs->count++] = *out_job;
+    return rc;
 }
 
 int jobs_new(const struct jobs_config *config, struct jobs **out_jobs, struct error *err)
@@ -144,9 +106,9 @@ int jobs_new(const struct jobs_config *config, struct jobs **out_jobs, struct er
     int rc = jobs->hostname != NULL ? buf_status(&node, err) : error_set(err, -ENOMEM, "no memory for jobs");
     struct job *job;
     if (rc == 0)
-        rc = jobs_add(jobs, JOB_MAIN, jobs_main_id, jobs_main_id, &job, err);
+        rc = jobs_add(jobs, JOB_MAIN, config->uid, jobs_main_id, jobs_main_id, &job, err);
     if (rc == 0)
-        rc = jobs_add(jobs, JOB_NODE, node_id, node_id, &job, err);
+        rc = jobs_add(jobs, JOB_NODE, config->uid, node_id, node_id, &job, err);
     if (rc < 0) {
         jobs_free_all(jobs);
         return rc;
@@ -168,7 +130,7 @@ struct job *jobs_at(const struct jobs *jobs, size_t index)
 
 static bool job_is_of(const struct job *job, uint32_t uid)
 {
-    return uid == UINT32_MAX || job->kind != JOB_REAL || job->uid == uid;
+    return uid == UINT32_MAX || job_kind(job) != JOB_REAL || job_uid(job) == uid;
 }
 
 struct job *jobs_find(const struct jobs *jobs, uint32_t uid, const char *id)
@@ -178,11 +140,11 @@ struct job *jobs_find(const struct jobs *jobs, uint32_t uid, const char *id)
             return jobs->jobs[i];
     }
     for (size_t i = 0; i < jobs->count; i++) {
-        if (job_is_of(jobs->jobs[i], uid) && strcmp(jobs->jobs[i]->key, id) == 0)
+        if (job_is_of(jobs->jobs[i], uid) && strcmp(job_key(jobs->jobs[i]), id) == 0)
             return jobs->jobs[i];
     }
     for (size_t i = 0; i < jobs->count; i++) {
-        if (job_is_of(jobs->jobs[i], uid) && strcmp(jobs->jobs[i]->description.id, id) == 0)
+        if (job_is_of(jobs->jobs[i], uid) && strcmp(job_description(jobs->jobs[i])->id, id) == 0)
             return jobs->jobs[i];
     }
     return NULL;
@@ -201,46 +163,6 @@ struct jobs_stats *jobs_stats(struct jobs *jobs)
 size_t jobs_metrics_used(const struct jobs *jobs)
 {
     return jobs->budget.metrics_used;
-}
-
-enum job_kind job_kind(const struct job *job)
-{
-    return job->kind;
-}
-
-uint32_t job_uid(const struct job *job)
-{
-    return job->uid;
-}
-
-const char *job_key(const struct job *job)
-{
-    return job->key;
-}
-
-const char *job_shown_id(const struct job *job)
-{
-    return job->is_shown_long ? job->key : job->description.id;
-}
-
-const struct metric_job *job_description(const struct job *job)
-{
-    return &job->description;
-}
-
-struct registry *job_registry(const struct job *job)
-{
-    return job->registry;
-}
-
-struct job_counts job_counts(const struct job *job)
-{
-    return job->counts;
-}
-
-struct job_counts *job_counts_of(struct job *job)
-{
-    return &job->counts;
 }
 
 /*
@@ -262,7 +184,7 @@ static void jobs_make_key(const struct jobs *jobs, uint32_t uid, const char *id,
 static struct job *jobs_find_key(const struct jobs *jobs, uint32_t uid, const char *key)
 {
     for (size_t i = 2; i < jobs->count; i++) {
-        if (jobs->jobs[i]->uid == uid && !jobs->jobs[i]->is_saving && strcmp(jobs->jobs[i]->key, key) == 0)
+        if (job_uid(jobs->jobs[i]) == uid && !job_is_saving(jobs->jobs[i]) && strcmp(job_key(jobs->jobs[i]), key) == 0)
             return jobs->jobs[i];
     }
     return NULL;
@@ -273,21 +195,12 @@ static int jobs_start(struct jobs *jobs, uint32_t uid, const char *key, const ch
 {
     if (jobs->count >= jobs->config.jobs_max + 2)
         return error_set(err, -ENOSPC, "job '%s': there are %zu jobs already", id, jobs->count - 2);
-    int rc = jobs_add(jobs, JOB_REAL, key, id, out_job, err);
+    int rc = jobs_add(jobs, JOB_REAL, uid, key, id, out_job, err);
     if (rc < 0)
         return rc;
-    (*out_job)->uid = uid;
     jobs_mark_shown(jobs, id);
     jobs->stats.jobs_started++;
     return 0;
-}
-
-/* What another one says of the job. Without memory a text for people is missing, and nothing else. */
-static void job_merge(struct job *job, const struct metric_job *description)
-{
-    struct error err = {0};
-    if (metric_job_merge(&job->description, description, &err) < 0)
-        log_debug("job=%s %s", job->key, err.text);
 }
 
 int jobs_join(struct jobs *jobs, uint32_t uid, const struct metric_job *description, uint64_t launcher_start,
@@ -310,11 +223,7 @@ int jobs_join(struct jobs *jobs, uint32_t uid, const struct metric_job *descript
         jobs->stats.jobs_refused++;
         return rc;
     }
-    job_merge(job, description);
-    if (job->description.start_wall_ms == 0)
-        job->description.start_wall_ms = now_wall_ms;
-    job->description.end_wall_ms = 0; /* it lives again if it lingered */
-    job->users++;
+    job_join(job, description, now_wall_ms);
     jobs->is_dirty = true;
     *out_job = job;
     return 0;
@@ -322,13 +231,8 @@ int jobs_join(struct jobs *jobs, uint32_t uid, const struct metric_job *descript
 
 void jobs_leave(struct jobs *jobs, struct job *job, int64_t now_mono_ns, int64_t now_wall_ms)
 {
-    assert(job->users > 0);
-    job->users--;
+    job_leave(job, now_mono_ns, now_wall_ms);
     jobs->is_dirty = true;
-    if (job->users > 0)
-        return;
-    job->empty_since_mono_ns = now_mono_ns;
-    job->description.end_wall_ms = now_wall_ms;
 }
 
 int jobs_restore(struct jobs *jobs, uint32_t uid, const char *key, const struct metric_job *description,
@@ -338,9 +242,7 @@ int jobs_restore(struct jobs *jobs, uint32_t uid, const char *key, const struct 
     int rc = job == NULL ? jobs_start(jobs, uid, key, description->id, &job, err) : 0;
     if (rc < 0)
         return rc;
-    job_merge(job, description);
-    job->description.end_wall_ms = description->end_wall_ms;
-    job->empty_since_mono_ns = now_mono_ns;
+    job_restore(job, description, now_mono_ns);
     *out_job = job;
     return 0;
 }
@@ -350,8 +252,9 @@ struct job *jobs_expired(const struct jobs *jobs, const struct job *after, int64
     bool is_after = after == NULL;
     for (size_t i = 2; i < jobs->count; i++) {
         struct job *job = jobs->jobs[i];
-        bool has_expired =
-            job->users == 0 && !job->is_saving && now_mono_ns - job->empty_since_mono_ns >= jobs->config.linger_ns;
+        int64_t since_mono_ns;
+        bool has_expired = job_is_empty(job, &since_mono_ns) && !job_is_saving(job) &&
+                           now_mono_ns - since_mono_ns >= jobs->config.linger_ns;
         if (is_after && has_expired)
             return job;
         is_after = is_after || job == after;
@@ -361,7 +264,7 @@ struct job *jobs_expired(const struct jobs *jobs, const struct job *after, int64
 
 void jobs_remove(struct jobs *jobs, struct job *job)
 {
-    assert(job->kind == JOB_REAL && job->users == 0);
+    assert(job_kind(job) == JOB_REAL);
     size_t at = 2;
     while (jobs->jobs[at] != job)
         at++;
@@ -369,7 +272,7 @@ void jobs_remove(struct jobs *jobs, struct job *job)
         jobs->on_remove(jobs->watcher, job);
     jobs->count--;
     memmove(&jobs->jobs[at], &jobs->jobs[at + 1], (jobs->count - at) * sizeof(void *));
-    jobs_mark_shown(jobs, job->description.id);
+    jobs_mark_shown(jobs, job_description(job)->id);
     job_free(job);
     jobs->stats.jobs_ended++;
     jobs->is_dirty = true;
@@ -415,71 +318,20 @@ bool jobs_is_dirty(const struct jobs *jobs)
     return jobs->is_dirty;
 }
 
-void job_set_folded(struct job *job)
-{
-    job->has_folded = true;
-}
-
 void jobs_watch(struct jobs *jobs, void (*on_remove)(void *context, struct job *job), void *context)
 {
     jobs->on_remove = on_remove;
     jobs->watcher = context;
 }
 
-bool job_is_saving(const struct job *job)
-{
-    return job->is_saving;
-}
-
-void job_set_saving(struct job *job, bool is_saving)
-{
-    job->is_saving = is_saving;
-}
-
-/* Keeps what is shown of the counters, to be compared when they have been added anew. */
-static void job_remember_shown(struct job *job)
-{
-    size_t count = registry_count(job->registry);
-    job->shown_before = calloc(count > 0 ? count : 1, sizeof *job->shown_before);
-    if (job->shown_before == NULL)
-        return;
-    job->shown_count = count;
-    for (size_t i = 0; i < count; i++) {
-        const struct metric_value *value = &registry_at(job->registry, i)->value;
-        job->shown_before[i] = value->kind == METRIC_COUNTER ? value->counter : 0;
-    }
-}
-
-/* A counter that fell by rounding gets back into its base what it lost. */
-static void job_mend_falls(struct job *job)
-{
-    for (size_t i = 0; i < job->shown_count; i++) {
-        struct metric *metric = registry_at(job->registry, i);
-        if (metric->value.kind != METRIC_COUNTER || metric->value.counter >= job->shown_before[i])
-            continue;
-        metric->base.counter += job->shown_before[i] - metric->value.counter;
-        metric->value.counter = job->shown_before[i];
-    }
-    free(job->shown_before);
-    job->shown_before = NULL;
-    job->shown_count = 0;
-    job->has_folded = false;
-}
-
 void jobs_begin(struct jobs *jobs)
 {
-    for (size_t i = 0; i < jobs->count; i++) {
-        struct job *job = jobs->jobs[i];
-        if (job->has_folded)
-            job_remember_shown(job);
-        registry_begin(job->registry);
-    }
+    for (size_t i = 0; i < jobs->count; i++)
+        job_begin(jobs->jobs[i]);
 }
 
 void jobs_end(struct jobs *jobs)
 {
-    for (size_t i = 0; i < jobs->count; i++) {
-        if (jobs->jobs[i]->has_folded)
-            job_mend_falls(jobs->jobs[i]);
-    }
+    for (size_t i = 0; i < jobs->count; i++)
+        job_end(jobs->jobs[i]);
 }

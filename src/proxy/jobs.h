@@ -18,18 +18,11 @@
 #include <stdint.h>
 
 #include "metric/job.h"
-#include "metric/registry.h"
+#include "proxy/job.h"
 #include "util/error.h"
 
 struct jobs;
-struct job;
 struct contributor;
-
-enum job_kind {
-    JOB_MAIN, /* the sum of all */
-    JOB_NODE, /* "Node: <host>": what is counted on this node, and the node's telemetry */
-    JOB_REAL,
-};
 
 struct jobs_config {
     const char *hostname; /* copied */
@@ -38,15 +31,6 @@ struct jobs_config {
     size_t metrics_per_job_max;
     size_t metrics_max; /* of all jobs together */
     int64_t linger_ns;  /* how long a job outlives its last contributor */
-};
-
-/* Who contributes to a job now, and has so far. Of JOB_MAIN and JOB_NODE: over all jobs and those without one. */
-struct job_counts {
-    uint64_t ranks;             /* contributors that declared a metric `mpi___…` */
-    uint64_t ranks_peak;        /* most at one time */
-    uint64_t processes;         /* processes of segments, and JSON connections */
-    uint64_t processes_peak;    /* most at one time, as the ticks saw it */
-    uint64_t contributors_seen; /* segments and connections so far */
 };
 
 /* What was refused, and the like, since the start: the proxy's own metrics. */
@@ -73,17 +57,14 @@ struct job *jobs_at(const struct jobs *jobs, size_t index);
 /* By shown id, key or short id, in this order; NULL. `uid` limits the search to one user's; UINT32_MAX: anybody's. */
 struct job *jobs_find(const struct jobs *jobs, uint32_t uid, const char *id);
 
+/* What jobs_new() was given, borrowed. */
 const struct jobs_config *jobs_config(const struct jobs *jobs);
-struct jobs_stats *jobs_stats(struct jobs *jobs);
-size_t jobs_metrics_used(const struct jobs *jobs);
 
-enum job_kind job_kind(const struct job *job);
-uint32_t job_uid(const struct job *job);
-const char *job_key(const struct job *job);      /* unique and stable: for files and for merging */
-const char *job_shown_id(const struct job *job); /* for people: the short id while it is unique, else the key */
-const struct metric_job *job_description(const struct job *job);
-struct registry *job_registry(const struct job *job);
-struct job_counts job_counts(const struct job *job);
+/* The counts of what was refused, for whoever counts there or shows them. Borrowed. */
+struct jobs_stats *jobs_stats(struct jobs *jobs);
+
+/* Metrics that all jobs hold together; at most metrics_max. */
+size_t jobs_metrics_used(const struct jobs *jobs);
 
 /* The write side, for contributor.c, state.c, node.c and tick.c. */
 
@@ -117,9 +98,6 @@ void jobs_take_contributor(struct jobs *jobs, struct contributor *contributor);
 void jobs_set_dirty(struct jobs *jobs, bool is_dirty);
 bool jobs_is_dirty(const struct jobs *jobs);
 
-/* The counts, which contributors and the tick keep. */
-struct job_counts *job_counts_of(struct job *job);
-
 /*
  * jobs_begin() starts a tick: every value is its base. jobs_end() ends it: a counter whose parts have been added in
  * another order than before, since a contributor has ended, and that would be a rounding below what was shown, stays
@@ -128,14 +106,7 @@ struct job_counts *job_counts_of(struct job *job);
 void jobs_begin(struct jobs *jobs);
 void jobs_end(struct jobs *jobs);
 
-/* A contributor of `job` was moved into the base: the next jobs_end() looks for falls. */
-void job_set_folded(struct job *job);
-
 /* Calls `on_remove` before a job is forgotten: node.c has contributors of its own in them. NULL: nobody. */
 void jobs_watch(struct jobs *jobs, void (*on_remove)(void *context, struct job *job), void *context);
-
-/* Is the job's profile being written? Kept while it is, and not written twice. */
-bool job_is_saving(const struct job *job);
-void job_set_saving(struct job *job, bool is_saving);
 
 #endif

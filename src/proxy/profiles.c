@@ -406,7 +406,7 @@ static bool profiles_may_replace(struct profiles_work *work, const char *file)
     struct profile there = {0};
     struct error err = {0};
     int rc = profiles_read_one(work->path, file, &there, &err);
-    bool is_same = rc == 0 && strcmp(there.key, work->saved.key) == 0 &&
+    bool is_same = rc == 0 && there.key != NULL && strcmp(there.key, work->saved.key) == 0 &&
                    there.desc.start_wall_ms == work->saved.desc.start_wall_ms;
     work->has_ended_before = is_same && there.desc.end_wall_ms != 0;
     profile_fini(&there);

@@ -69,10 +69,13 @@ void proxy_close(struct proxy *proxy, void (*on_closed)(void *context), void *co
 /* One tick now, between those of the timer: /set and the like show at once without it. */
 void proxy_tick(struct proxy *proxy);
 
-unsigned proxy_period_ms(const struct proxy *proxy);
+/* The parts, borrowed for the proxy's life; never NULL. */
 struct jobs *proxy_jobs(struct proxy *proxy);
 struct segments *proxy_segments(struct proxy *proxy);
 struct profiles *proxy_profiles(struct proxy *proxy);
+
+/* What it was told, or found out. */
+unsigned proxy_period_ms(const struct proxy *proxy);
 const char *proxy_hostname(const struct proxy *proxy);
 
 /* Of the whole proxy: what is in JOB_MAIN's counts. */

@@ -266,7 +266,7 @@ static void source_join_job(struct segment_source *source, int64_t now_wall_ms)
     source->has_looked_for_job = true;
     struct error err = {0};
     if (job_text_join(source->contributor, text, bytes, now_wall_ms, &err) < 0)
-        log_warn("segment: %s: it counts without a job", err.text);
+        log_debug("segment: %s: it counts without a job", err.text);
 }
 
 bool segment_source_read(struct segment_source *source, int64_t now_wall_ms)

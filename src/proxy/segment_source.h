@@ -41,6 +41,7 @@ bool segment_source_read(struct segment_source *source, int64_t now_wall_ms);
 /* Its counters go into the bases, and the source is freed. */
 void segment_source_fold(struct segment_source *source, int64_t now_mono_ns, int64_t now_wall_ms);
 
+/* The reader, borrowed. */
 const struct segment_reader *segment_source_reader(const struct segment_source *source);
 uint64_t segment_source_failures(const struct segment_source *source); /* reads that failed */
 

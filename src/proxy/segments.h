@@ -61,6 +61,7 @@ MUST_CHECK int segments_restore_folded(struct segments *segments, const uint8_t 
 /* The state on disk knows all that was folded: the files can go. */
 void segments_unlink_folded(struct segments *segments);
 
+/* Segments that are in use, and what became of all so far. */
 size_t segments_count(const struct segments *segments);
 struct segments_stats segments_stats(const struct segments *segments);
 

@@ -242,7 +242,7 @@ static int state_load_counters(struct state_read *read, struct registry *reg, st
                                   : registry_find_or_add(reg, name, name_bytes, doc_text, METRIC_COUNTER, &metric, err);
         if (rc == -ENOMEM)
             return rc;
-        if (rc == 0)
+        if (metric != NULL)
             metric->base = metric_counter(counter, wall_us);
     }
     return 0;

@@ -159,11 +159,12 @@ static int wire_take_value(struct wire *wire, const json_t *message, int64_t now
 
 static int wire_take_job(struct wire *wire, const json_t *description, int64_t now_wall_ms, struct error *err)
 {
-    int rc = job_text_join_json(wire->contributor, description, wire->pid, now_wall_ms, err);
+    struct error failure = {0};
+    int rc = job_text_join_json(wire->contributor, description, wire->pid, now_wall_ms, &failure);
     if (rc == -EINVAL)
-        return error_set(err, -EBADMSG, "%s", err->text);
-    if (rc < 0)
-        log_warn("pid=%d %s: the client goes on without it", (int)wire->pid, err->text);
+        return error_set(err, -EBADMSG, "%s", failure.text);
+    if (rc < 0) /* counted by jobs; not worth a line each in the log */
+        log_debug("pid=%d %s: the client goes on without it", (int)wire->pid, failure.text);
     return 0;
 }
 
@@ -186,10 +187,9 @@ static int wire_take_json(struct wire *wire, const char *text, size_t length, in
     json_t *object = json_loadb(text, length, 0, &where);
     if (object == NULL)
         return error_set(err, -EBADMSG, "not JSON: %s", where.text);
-    struct error failure = {0};
-    int rc = wire_take_object(wire, object, now_wall_ms, &failure);
+    int rc = wire_take_object(wire, object, now_wall_ms, err);
     json_decref(object);
-    return rc < 0 ? error_set(err, rc, "%s", failure.text) : 0;
+    return rc;
 }
 
 static int wire_feed_json(struct wire *wire, const char *bytes, size_t length, int64_t now_wall_ms, struct error *err)

@@ -25,9 +25,9 @@ static void count(MetricProxyValue *work, unsigned long times)
 /* Counts for the first time when its parent has been gone for a while. */
 static void count_late(MetricProxyValue *late)
 {
+    pid_t parent = getpid();
     if (fork() != 0)
         return;
-    pid_t parent = getppid();
     (void)close(0);
     (void)close(1);
     while (getppid() == parent)
