@@ -29,7 +29,7 @@ static pid_t job_text_parent(pid_t pid)
     return cursor_word(&fields, &state) && cursor_u64(&fields, &parent) ? (pid_t)parent : 0;
 }
 
-/* The start of the ancestor of `peer_pid` whose pid is the id; 0: the id is no such pid. */
+/* The start of `peer_pid`'s ancestor, or of itself, whose pid is the id; 0: the id is no such pid. */
 static uint64_t job_text_launcher_start(const char *id, pid_t peer_pid)
 {
     struct cursor digits = cursor_of(id, strlen(id));
@@ -38,9 +38,9 @@ static uint64_t job_text_launcher_start(const char *id, pid_t peer_pid)
         return 0;
     pid_t pid = peer_pid;
     for (int i = 0; i < JOB_TEXT_ANCESTORS_MAX && pid > 1; i++) {
-        pid = job_text_parent(pid);
-        if (pid > 1 && (uint64_t)pid == launcher)
+        if ((uint64_t)pid == launcher)
             return liveness_start_ticks(pid);
+        pid = job_text_parent(pid);
     }
     return 0;
 }
