@@ -87,7 +87,7 @@ def test_ticks_do_not_drift_on_a_busy_machine_and_each_is_accounted_for(service,
     interval_ms, seconds = 100, rounds(6, 60)
     one = service(DFTRACER_TRACE_INTERVAL_MS=interval_ms)
     one.start()
-    one.wait_for("memory", seconds * 1000 // interval_ms)
+    one.wait_for("memory", seconds * 1000 // interval_ms, timeout_s=2 * seconds + 30)
     one.stop()
     trace = one.load()
     ticks = ticks_of(trace)

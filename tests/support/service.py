@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from support import tracereader
-from support.waiting import wait_until
+from support.waiting import DEADLINE_S, wait_until
 
 BUILD_DIR = Path(os.environ.get("CICADA_BUILD_DIR", Path(__file__).resolve().parents[2] / "build" / "release")).resolve()
 PROGRAM = BUILD_DIR / "bin" / "dftracer_service"
@@ -113,9 +113,9 @@ class Service:
 
     # Waiting
 
-    def wait_for(self, name, count=1):
+    def wait_for(self, name, count=1, timeout_s=DEADLINE_S):
         """Until the trace holds so many events of that name."""
-        return wait_until(lambda: len(self.so_far().named(name)) >= count, f"{count} events '{name}' in {self.path()}")
+        return wait_until(lambda: len(self.so_far().named(name)) >= count, f"{count} events '{name}' in {self.path()}", timeout_s)
 
     def wait_for_ticks(self, count):
         return wait_until(lambda: len(self.so_far().stamps) >= count, f"{count} ticks in {self.path()}")
