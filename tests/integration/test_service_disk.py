@@ -2,6 +2,7 @@
 """File systems that are full, gone or read-only: said once, sampling goes on, nothing is lost in silence."""
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -176,3 +177,68 @@ def test_kills_at_any_moment_leave_valid_traces_that_lack_one_flush_interval_at_
         last_us = max(event["ts"] for event in trace.events if "ts" in event)
         assert killed_us - last_us < (flush_ms + 10 * tick_ms) * 1000, f"seed {seed}"
         path.unlink()
+
+
+@pytest.fixture
+def frozen_disk(tmp_path):
+    """A file system that answers no write from when it is frozen until it is thawed, as that of a dead server."""
+
+    class Disk:
+        directory = tmp_path / "disk"
+
+        def freeze(self):
+            subprocess.run(["fsfreeze", "--freeze", self.directory], check=True)
+
+        def thaw(self):
+            subprocess.run(["fsfreeze", "--unfreeze", self.directory], check=False, capture_output=True)
+
+    missing = [program for program in ("mkfs.ext4", "fsfreeze") if not shutil.which(program, path="/usr/sbin:/sbin:/usr/bin")]
+    if os.geteuid() != 0 or missing:
+        pytest.skip(f"needs root, mkfs.ext4 and fsfreeze: freezes a file system {missing}")
+    disk = Disk()
+    disk.directory.mkdir()
+    with open(tmp_path / "image", "wb") as image:
+        image.truncate(16 << 20)
+    subprocess.run(["mkfs.ext4", "-q", tmp_path / "image"], check=True)
+    mounted = subprocess.run(["mount", "-o", "loop", tmp_path / "image", disk.directory], check=False, capture_output=True, text=True)
+    if mounted.returncode != 0:
+        pytest.skip(f"needs loop devices: {mounted.stderr}")
+    yield disk
+    disk.thaw()
+    wait_until(lambda: subprocess.run(["umount", disk.directory], check=False, capture_output=True).returncode == 0, "the disk to be left")
+
+
+def test_a_file_system_that_hangs_stops_neither_the_samples_nor_the_service(service, frozen_disk):
+    one = service(prefix=frozen_disk.directory / "trace", DFTRACER_TRACE_INTERVAL_MS=20, DFTRACER_FLUSH_INTERVAL_MS=50,
+                  DFTRACER_STOP_TIMEOUT_MS=3000)
+    one.start()
+    pid = one.pid()
+    one.wait_for("memory", 3)
+    frozen_disk.freeze()
+
+    def samples():
+        return int(re.search(r"samples +(\d+)", one.must("status").stdout).group(1))
+
+    before = samples()
+    wait_until(lambda: samples() > before + 100, "samples that are taken all the same")
+    stopped = one.call("stop")
+    assert stopped.returncode == 1 and "did not answer within" in stopped.stderr
+    assert one.call("status").returncode == 3, "what is left of the process holds no lock"
+    frozen_disk.thaw()
+    one.wait_for_end(pid)
+    subprocess.run(["gzip", "-t", one.path()], check=True)
+
+
+def test_a_file_system_that_hangs_for_a_while_costs_nothing(service, frozen_disk):
+    one = service(prefix=frozen_disk.directory / "trace", DFTRACER_TRACE_INTERVAL_MS=20, DFTRACER_FLUSH_INTERVAL_MS=50)
+    one.start()
+    one.wait_for("memory", 3)
+    frozen_disk.freeze()
+    time.sleep(1)
+    frozen_disk.thaw()
+    ticks = len(one.so_far().named("memory"))
+    one.wait_for("memory", ticks + 5)
+    one.stop()
+    trace = one.load()
+    assert trace.is_ended and not trace.named("dropped_events")
+    assert max(trace.steps_ms("memory")[1:]) < 500
