@@ -15,6 +15,7 @@ struct job {
     bool is_shown_long; /* another live job has the same short id */
     bool has_folded;
     bool is_saving;
+    unsigned save_failures;
     struct metric_job description;
     struct registry *registry;
     struct job_counts counts;
@@ -151,6 +152,16 @@ bool job_is_saving(const struct job *job)
 void job_set_saving(struct job *job, bool is_saving)
 {
     job->is_saving = is_saving;
+}
+
+unsigned job_add_save_failure(struct job *job)
+{
+    return ++job->save_failures;
+}
+
+unsigned job_save_failures(const struct job *job)
+{
+    return job->save_failures;
 }
 
 /* Keeps what is shown of the counters, to be compared when they have been added anew. */

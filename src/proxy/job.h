@@ -76,6 +76,10 @@ void job_set_folded(struct job *job);
 bool job_is_saving(const struct job *job);
 void job_set_saving(struct job *job, bool is_saving);
 
+/* Its profile could not be written: how often so far. jobs_expired() waits twice as long each time. */
+unsigned job_add_save_failure(struct job *job);
+unsigned job_save_failures(const struct job *job);
+
 /* A tick of this job: see jobs_begin(). */
 void job_begin(struct job *job);
 void job_end(struct job *job);

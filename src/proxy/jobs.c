@@ -254,7 +254,7 @@ struct job *jobs_expired(const struct jobs *jobs, const struct job *after, int64
         struct job *job = jobs->jobs[i];
         int64_t since_mono_ns;
         bool has_expired = job_is_empty(job, &since_mono_ns) && !job_is_saving(job) &&
-                           now_mono_ns - since_mono_ns >= jobs->config.linger_ns;
+                           now_mono_ns - since_mono_ns >= jobs->config.linger_ns << job_save_failures(job);
         if (is_after && has_expired)
             return job;
         is_after = is_after || job == after;

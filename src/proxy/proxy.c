@@ -21,6 +21,7 @@ enum {
     PROXY_PATH_MAX_BYTES = 4096,
     PROXY_STATE_EVERY_TICKS = 10, /* at least: telemetry alone is worth no more */
     PROXY_COUNTS = 2,
+    PROXY_SAVES_MAX = 10, /* of a profile: with waits that double, the last one is tried after 512 times the linger */
 };
 
 #define PROXY_FAILURES_EVERY_NS (60 * CLOCK_NS_PER_SECOND)
@@ -243,13 +244,15 @@ static void proxy_write_state(struct proxy *proxy, int64_t now_mono_ns)
 static void proxy_on_saved(void *context, const char *key, int status)
 {
     struct proxy *proxy = context;
-    (void)status; /* said by profiles.c; a job whose profile can't be written is not kept for ever */
     for (size_t i = 2; i < jobs_count(proxy->jobs); i++) {
         struct job *job = jobs_at(proxy->jobs, i);
-        if (job_is_saving(job) && strcmp(job_key(job), key) == 0) {
+        if (!job_is_saving(job) || strcmp(job_key(job), key) != 0)
+            continue;
+        if (status < 0 && job_add_save_failure(job) < PROXY_SAVES_MAX)
+            job_set_saving(job, false); /* why has been said; a full disk may have room again later */
+        else
             jobs_remove(proxy->jobs, job);
-            return;
-        }
+        return;
     }
 }
 

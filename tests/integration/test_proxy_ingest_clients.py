@@ -158,3 +158,13 @@ def test_the_node_and_each_job_have_telemetry(place):
     place.start("--telemetry")
     before = dump.value("main", cpu)
     assert place.dump().value("main", cpu) >= before  # goes on where it was
+
+
+def test_a_profile_that_cannot_be_written_is_tried_again(place):
+    place.prefix.write_text("a file where the directory should be")
+    place.start()
+    run_json_job(place, "late", 5)
+    wait_until(lambda: "job=late profile: " in place.log(), "the complaint")
+    place.prefix.unlink()
+    wait_until(lambda: "late.profile" in place.profiles(), "the profile")
+    place.wait_for(lambda now: "late" not in now.jobs, "the end of the job")
