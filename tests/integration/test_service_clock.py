@@ -136,7 +136,7 @@ def test_a_tick_that_overruns_is_counted_and_not_made_up_for(service, node):
     one.stop()
     trace = one.load()
     used = trace.args("end")[0]["used"]
-    assert used["ticks_overrun"] > 0
+    assert used["ticks_overrun"] + used["ticks_skipped"] > 0
     stamps = ticks_of(trace)
     assert len(stamps) == len(set(stamps)) == used["ticks"]
 

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from support import tracereader
+from support.service import services_of
 from support.waiting import rounds, wait_until
 
 
@@ -242,3 +243,16 @@ def test_a_file_system_that_hangs_for_a_while_costs_nothing(service, frozen_disk
     trace = one.load()
     assert trace.is_ended and not trace.named("dropped_events")
     assert max(trace.steps_ms("memory")[1:]) < 500
+
+
+def test_a_starter_that_is_killed_leaves_no_service_behind(service, frozen_disk):
+    """Who started it was told nothing, so nobody would stop it."""
+    one = service(prefix=frozen_disk.directory / "trace")
+    frozen_disk.freeze()
+    starter = subprocess.Popen([*one.command, "start", one.log_dir], env=one.env, stderr=subprocess.PIPE)
+    wait_until(lambda: len(services_of(one.log_dir)) == 2, "the daemon beside its starter")
+    starter.kill()
+    starter.communicate()
+    frozen_disk.thaw()
+    wait_until(lambda: not services_of(one.log_dir), "the end of the daemon")
+    assert not one.pid_file.exists() and not one.traces()
