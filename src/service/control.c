@@ -168,7 +168,8 @@ static enum control_exit control_serve(const struct control *control, int pipe_f
 {
     struct control_service service = {.control = control, .pipe_fd = pipe_fd};
     service.notify_socket = pipe_fd < 0 ? getenv("NOTIFY_SOCKET") : NULL;
-    (void)signal(SIGPIPE, SIG_IGN); /* a starter or a terminal that has gone is no reason to die */
+    const struct sigaction ignored = {.sa_handler = SIG_IGN};
+    (void)sigaction(SIGPIPE, &ignored, NULL); /* a starter or a terminal that has gone is no reason to die */
     struct error err = {0};
     int rc = instance_become(&service.instance, &control->paths, &err);
     if (rc == 0) {
@@ -373,7 +374,8 @@ static void control_print_running(const struct paths *paths, const struct instan
         (void)printf("  known by its PID file only: it is another user's, or its lock was removed\n");
         return;
     }
-    double age_s = (double)(clock_wall_ns() - state->written_wall_ns) / (double)CLOCK_NS_PER_SECOND;
+    int64_t age_ns = clock_wall_ns() - state->written_wall_ns;
+    double age_s = age_ns > 0 ? (double)age_ns / (double)CLOCK_NS_PER_SECOND : 0; /* the clock may have been set */
     (void)printf("  trace       %s\n", state->trace_path);
     (void)printf("  events      %" PRIu64 " in the file %.1f s ago, %" PRIu64 " dropped\n", state->events, age_s,
                  state->dropped);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "service/daemon.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -28,18 +29,23 @@ static void daemon_close_inherited(int kept_fd)
     if ((kept == STDERR_FILENO + 1 || syscall(SYS_close_range, STDERR_FILENO + 1, kept - 1, 0) == 0) &&
         syscall(SYS_close_range, kept + 1, ~0U, 0) == 0)
         return;
-    long limit = sysconf(_SC_OPEN_MAX);
-    for (int fd = STDERR_FILENO + 1; fd < limit; fd++) {
-        if (fd != kept_fd)
-            close(fd);
+    /* Before Linux 5.9: one by one those that are open. The limit of their number may be a thousand million. */
+    CLEANUP(dir_cleanup) DIR *open_fds = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    while (open_fds != NULL && (entry = readdir(open_fds)) != NULL) {
+        struct cursor name = cursor_of(entry->d_name, strlen(entry->d_name));
+        uint64_t fd;
+        if (cursor_u64(&name, &fd) && fd > STDERR_FILENO && fd != kept && fd != (uint64_t)dirfd(open_fds))
+            close((int)fd);
     }
 }
 
 /* nohup and others hand down ignored signals, and a shell may block some. */
 static void daemon_reset_signals(void)
 {
+    const struct sigaction usual = {.sa_handler = SIG_DFL};
     for (int number = 1; number < SIGRTMAX; number++)
-        (void)signal(number, SIG_DFL); /* KILL and STOP can't be set, and needn't be */
+        (void)sigaction(number, &usual, NULL); /* KILL and STOP can't be set, and needn't be */
     sigset_t none;
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL); /* can't fail with a valid set */

@@ -281,7 +281,8 @@ static int follower_start(struct follower *follower, struct error *err)
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
         (void)pthread_attr_destroy(&attributes);
     }
-    return rc == 0 ? 0 : error_set(err, -rc, "starting a thread to read '%s': %s", follower->path, strerror(rc));
+    errno = rc;
+    return rc == 0 ? 0 : error_errno(err, "starting a thread to read '%s'", follower->path);
 }
 
 int follower_open(const char *path, struct omnistat *omnistat, struct follower **out_follower, struct error *err)

@@ -70,11 +70,15 @@ static enum instance_life instance_ask_pid_file(const struct paths *paths, struc
     return INSTANCE_STALE;
 }
 
-/* What the claim says, when somebody holds it. */
-static enum instance_life instance_ask_claim(struct instance_view *view)
+/* What the claim says, when somebody holds it; the PID file, when he could not write his state into it. */
+static enum instance_life instance_ask_claim(const struct paths *paths, struct instance_view *view)
 {
     int rc = state_read(view->claim_fd, &view->state, &view->why);
     if (rc < 0) {
+        struct error why = view->why;
+        if (instance_ask_pid_file(paths, view) == INSTANCE_RUNNING)
+            return INSTANCE_RUNNING;
+        view->why = why;
         (void)error_wrap(&view->why, rc, "one is just starting, or is of another version");
         return INSTANCE_FOREIGN;
     }
@@ -99,7 +103,7 @@ int instance_look(const struct paths *paths, struct instance_view *out_view, str
         return rc;
     out_view->has_pid_file = access(paths->pid_file, F_OK) == 0;
     if (rc == 0 && claim_is_held(out_view->claim_fd)) {
-        out_view->life = instance_ask_claim(out_view);
+        out_view->life = instance_ask_claim(paths, out_view);
         return 0;
     }
     out_view->has_state = rc == 0 && state_read(out_view->claim_fd, &out_view->state, NULL) == 0;
@@ -128,7 +132,7 @@ static int instance_refuse(const struct paths *paths, const struct instance_view
                      view->has_state ? view->state.trace_path : "");
 }
 
-/* Another one has the claim: says which, as soon as it has said so itself. */
+/* Another one has the claim: says which, as soon as it has said so itself. -EAGAIN when it has ended meanwhile. */
 static int instance_refuse_claimed(const struct paths *paths, struct error *err)
 {
     int64_t deadline_ns = clock_mono_ns() + INSTANCE_BIRTH_WAIT_NS;
@@ -138,7 +142,9 @@ static int instance_refuse_claimed(const struct paths *paths, struct error *err)
         if (rc < 0)
             return rc;
         instance_view_fini(&view);
-        bool is_known = view.has_state && view.state.owner.pid != 0;
+        if (view.life == INSTANCE_NONE || view.life == INSTANCE_STALE)
+            return error_set(err, -EAGAIN, "the other one has ended");
+        bool is_known = view.state.owner.pid != 0 && (view.has_state || view.life == INSTANCE_RUNNING);
         if (is_known || clock_mono_ns() >= deadline_ns)
             return instance_refuse(paths, &view, err);
         (void)poll(NULL, 0, INSTANCE_BIRTH_POLL_MS); /* a nap */
@@ -150,10 +156,13 @@ int instance_become(struct instance *out_instance, const struct paths *paths, st
     *out_instance = (struct instance){.paths = paths, .claim = CLAIM_NONE};
     CLEANUP(memory_cleanup) char *name = NULL;
     int rc = instance_claim_name(paths, &name, err);
-    if (rc == 0)
+    if (rc < 0)
+        return rc;
+    do {
         rc = claim_take(instance_claim_kind, name, 0, &out_instance->claim, err);
-    if (rc == -EWOULDBLOCK)
-        return instance_refuse_claimed(paths, err);
+        if (rc == -EWOULDBLOCK)
+            rc = instance_refuse_claimed(paths, err);
+    } while (rc == -EAGAIN);
     if (rc < 0)
         return rc;
 
@@ -166,6 +175,8 @@ int instance_become(struct instance *out_instance, const struct paths *paths, st
     out_instance->state.start_wall_ns = clock_wall_ns();
     if (rc == 0)
         rc = state_write(out_instance->claim.fd, &out_instance->state, err);
+    if (rc == -ENOSPC)
+        rc = 0; /* an application has filled /dev/shm: the lock holds all the same, and the PID file says who it is */
     if (rc < 0)
         claim_drop(&out_instance->claim);
     return rc;

@@ -34,7 +34,9 @@ struct journal {
 static void journal_reopen_now(struct journal *journal)
 {
     struct error err = {0};
-    if (journal->out_path != NULL && daemon_redirect(journal->out_path, journal->err_path, &err) < 0)
+    if (journal->out_path == NULL)
+        return; /* in the foreground the streams are somebody else's */
+    if (daemon_redirect(journal->out_path, journal->err_path, &err) < 0)
         log_error("reopening the log files: %s; the old ones stay in use", err.text);
     else
         log_info("log files reopened");
@@ -120,8 +122,10 @@ int journal_open(enum log_level level, const char *out_path, const char *err_pat
     if (journal->wake_fd < 0)
         return error_errno(err, "making a pipe for the log");
     int rc = journal_start(journal);
-    if (rc != 0)
-        return error_set(err, -rc, "starting a thread for the log: %s", strerror(rc));
+    if (rc != 0) {
+        errno = rc;
+        return error_errno(err, "starting a thread for the log");
+    }
     log_open(journal->write_fd, level);
     *out_journal = TAKE(journal);
     return 0;

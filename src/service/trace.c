@@ -133,9 +133,14 @@ static int trace_rename(const char *from, const char *to, struct error *err)
         return 0;
     if (errno != ENOSYS && errno != EINVAL)
         return error_errno(err, "renaming '%s' to '%s'", from, to);
-    if (link(from, to) < 0) /* what a file system without that flag has instead */
-        return error_errno(err, "renaming '%s' to '%s'", from, to);
-    return unlink(from) == 0 ? 0 : error_errno(err, "renaming '%s' to '%s'", from, to);
+    /* What a file system without that flag has instead, and what one without hard links has. */
+    struct stat there;
+    int rc = link(from, to);
+    if (rc == 0)
+        rc = unlink(from);
+    else if (errno != EEXIST && lstat(to, &there) < 0 && errno == ENOENT)
+        rc = rename(from, to);
+    return rc == 0 ? 0 : error_errno(err, "renaming '%s' to '%s'", from, to);
 }
 
 static uint64_t trace_numbers_next(const struct trace_numbers *numbers)

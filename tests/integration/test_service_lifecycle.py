@@ -308,3 +308,37 @@ def test_help_and_version():
 
 def test_program_lies_where_scripts_look_for_it():
     assert (BUILD_DIR / "bin" / "dftracer_service").is_file()
+
+
+def test_a_service_that_does_not_react_is_named_and_ends_when_it_can(service):
+    one = service(DFTRACER_STOP_TIMEOUT_MS=300)
+    one.start()
+    pid = one.pid()
+    one.wait_for_ticks(2)
+    one.signal(signal.SIGSTOP)
+    stopped = one.call("stop")
+    assert stopped.returncode == 1
+    assert f"pid {pid} has not ended within 0.3 s" in stopped.stderr and "SIGSTOP" in stopped.stderr
+    os.kill(pid, signal.SIGCONT)
+    one.wait_for_end(pid)
+    assert one.load().is_ended
+
+
+def test_a_full_dev_shm_is_no_reason_not_to_run(service):
+    """Applications fill it with their shared memory."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: mounts a small file system over /dev/shm")
+    mount = "mount -t tmpfs -o size=4096 cicada-test /dev/shm && head -c 4096 /dev/zero >/dev/shm/full && echo ready && exec sleep 1000"
+    with subprocess.Popen(["unshare", "-m", "sh", "-c", mount], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout.readline() == "ready\n"
+        one = service(command=["nsenter", "-m", "-t", str(holder.pid)])
+        one.start()
+        pid = one.pid()
+        assert f"pid {pid}" in one.must("status").stdout
+        refused = one.call("start")
+        assert refused.returncode == 1 and f"pid {pid}" in refused.stderr
+        one.wait_for_ticks(2)
+        one.stop()
+        one.wait_for_end(pid)
+        assert one.load().is_ended
+        holder.kill()

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -153,9 +154,23 @@ static void looks_at_itself(int pipe_fd)
     (void)daemon_report(pipe_fd, is_right, is_right ? "" : "something has come along", NULL);
 }
 
-static void nothing_of_the_starter_comes_along(void **state)
+/* A kernel before 5.9, when it is wanted. */
+static bool is_old_kernel;
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
+
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
-    (void)state;
+    if (is_old_kernel && number == SYS_close_range) {
+        errno = ENOSYS;
+        return -1;
+    }
+    return __real_syscall(number, a, b, c, d, e, f);
+}
+
+static void assert_nothing_comes_along(void)
+{
     starter_session = getsid(0);
     int inherited = dup2(STDOUT_FILENO, 77); /* not close-on-exec, as a launcher leaves it */
     assert_int_equal(inherited, 77);
@@ -172,6 +187,20 @@ static void nothing_of_the_starter_comes_along(void **state)
     assert_int_equal(sigprocmask(SIG_UNBLOCK, &term, NULL), 0);
     close(inherited);
     assert_int_equal(rc, 0);
+}
+
+static void nothing_of_the_starter_comes_along(void **state)
+{
+    (void)state;
+    assert_nothing_comes_along();
+}
+
+static void nothing_comes_along_on_an_old_kernel_either(void **state)
+{
+    (void)state;
+    is_old_kernel = true;
+    assert_nothing_comes_along();
+    is_old_kernel = false;
 }
 
 static int redirects(void *context)
@@ -209,6 +238,7 @@ int main(void)
         cmocka_unit_test(starter_notices_a_daemon_that_dies_without_a_word),
         cmocka_unit_test(starter_that_gives_up_is_no_longer_spoken_to),
         cmocka_unit_test(nothing_of_the_starter_comes_along),
+        cmocka_unit_test(nothing_comes_along_on_an_old_kernel_either),
         cmocka_unit_test(redirection_appends_and_may_be_repeated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

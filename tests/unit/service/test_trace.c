@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -97,6 +98,46 @@ static void earlier_traces_get_rising_numbers(void **state)
     assert_int_equal(scratch_entries(&place->scratch), 4);
     assert_true(exists(place, "out_n1.1.pfw.gz") && exists(place, "out_n1.3.pfw.gz"));
     assert_non_null(strstr(buf_string(&place->notes), "renamed to"));
+}
+
+/* A file system without RENAME_NOREPLACE (NFS), and one without hard links. */
+static bool has_no_flag, has_no_links;
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
+int __real_link(const char *from, const char *to);
+int __wrap_link(const char *from, const char *to);
+
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+    if (has_no_flag && number == SYS_renameat2) {
+        errno = EINVAL;
+        return -1;
+    }
+    return __real_syscall(number, a, b, c, d, e, f);
+}
+
+int __wrap_link(const char *from, const char *to)
+{
+    if (has_no_links) {
+        errno = EPERM;
+        return -1;
+    }
+    return __real_link(from, to);
+}
+
+static void file_systems_of_all_kinds_keep_earlier_traces(void **state)
+{
+    struct place *place = *state;
+    for (int kind = 0; kind < 2; kind++) {
+        has_no_flag = true;
+        has_no_links = kind == 1;
+        leave_trace(place);
+        leave_trace(place);
+        has_no_flag = has_no_links = false;
+    }
+    assert_int_equal(scratch_entries(&place->scratch), 4);
+    assert_true(exists(place, "out_n1.pfw.gz") && exists(place, "out_n1.1.pfw.gz") && exists(place, "out_n1.3.pfw.gz"));
 }
 
 static void number_is_above_all_that_are_there_even_with_holes(void **state)
@@ -228,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(first_trace_has_no_number, place_setup, place_teardown),
         cmocka_unit_test_setup_teardown(earlier_traces_get_rising_numbers, place_setup, place_teardown),
+        cmocka_unit_test_setup_teardown(file_systems_of_all_kinds_keep_earlier_traces, place_setup, place_teardown),
         cmocka_unit_test_setup_teardown(number_is_above_all_that_are_there_even_with_holes, place_setup,
                                         place_teardown),
         cmocka_unit_test_setup_teardown(names_that_only_look_alike_are_not_numbers, place_setup, place_teardown),
