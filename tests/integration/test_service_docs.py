@@ -75,12 +75,3 @@ def test_messages_of_the_troubleshooting_page_are_the_programs(message):
 
 def test_there_are_messages():
     assert len(messages()) > 40
-
-
-def test_the_man_page_is_well_formed():
-    try:
-        done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", DOCS / "man/dftracer_service.8"], capture_output=True, text=True,
-                              check=False)
-    except FileNotFoundError:
-        pytest.skip("needs mandoc")
-    assert done.returncode == 0, done.stdout
