@@ -366,6 +366,13 @@ enum control_exit control_restart(const char *log_dir)
     return control_start_checked(&control);
 }
 
+/* How long ago that was; the clock may have been set since. */
+static double control_age_s(int64_t wall_ns)
+{
+    int64_t age_ns = clock_wall_ns() - wall_ns;
+    return age_ns > 0 ? (double)age_ns / (double)CLOCK_NS_PER_SECOND : 0;
+}
+
 static void control_print_running(const struct paths *paths, const struct instance_view *view)
 {
     const struct state *state = &view->state;
@@ -374,12 +381,13 @@ static void control_print_running(const struct paths *paths, const struct instan
         (void)printf("  known by its PID file only: it is another user's, or its lock was removed\n");
         return;
     }
-    int64_t age_ns = clock_wall_ns() - state->written_wall_ns;
-    double age_s = age_ns > 0 ? (double)age_ns / (double)CLOCK_NS_PER_SECOND : 0; /* the clock may have been set */
+    if (!view->has_pid_file)
+        (void)printf("  its PID file '%s' is missing\n", paths->pid_file);
     (void)printf("  trace       %s\n", state->trace_path);
-    (void)printf("  events      %" PRIu64 " in the file %.1f s ago, %" PRIu64 " dropped\n", state->events, age_s,
-                 state->dropped);
-    (void)printf("  samples     %" PRIu64 ", one every %" PRId64 " ms\n", state->ticks, state->interval_ms);
+    (void)printf("  events      %" PRIu64 " in the file %.1f s ago, %" PRIu64 " dropped\n", state->events,
+                 control_age_s(state->written_wall_ns), state->dropped);
+    (void)printf("  samples     %" PRIu64 " in %.0f s, one every %" PRId64 " ms\n", state->ticks,
+                 control_age_s(state->start_wall_ns), state->interval_ms);
     if (state->is_failing)
         (void)printf("  the trace can't be written at the moment: see %s\n", paths->err_file);
 }

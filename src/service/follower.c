@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -360,8 +361,11 @@ void follower_close(struct follower *follower)
         (void)pthread_detach(follower->thread); /* a thread of ours that nobody else joins */
     (void)pthread_cond_signal(&follower->wake);
     follower_unlock(follower);
-    if (is_settled) {
-        (void)pthread_join(follower->thread, NULL);
-        follower_free(follower);
-    }
+    if (!is_settled)
+        return;
+    (void)pthread_join(follower->thread, NULL);
+    if (omnistat_bad_rows(follower->omnistat) > 0)
+        log_warn("omnistat: '%s': %" PRIu64 " rows made no sense and were passed over", follower->path,
+                 omnistat_bad_rows(follower->omnistat));
+    follower_free(follower);
 }

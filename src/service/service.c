@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
@@ -52,7 +54,7 @@ struct service {
     struct error failure; /* why it ended, when it was not told to */
     bool is_ready;        /* the one who started it was told so */
     bool is_end_wanted;
-    bool is_hanging; /* a collector has not come back */
+    atomic_bool is_hanging; /* a collector has not come back: all of this stays, and nothing more is done with it */
 
     struct sampler *sampler;
     struct crew *crew;
@@ -103,6 +105,8 @@ static void service_fail(struct service *service, const struct error *err)
 static void service_on_sampled(void *context, int64_t now_boot_ns)
 {
     struct service *service = context;
+    if (service->is_hanging)
+        return;
     int64_t ts = recorder_ts(service->recorder, now_boot_ns);
     buf_reset(&service->lines);
     service->events = 0;
@@ -454,34 +458,47 @@ static int service_close_trace(struct service *service, struct error *err)
     return 0;
 }
 
+static void service_free(struct service *service)
+{
+    service_close_loop(service);
+    crew_free(service->crew);
+    sampler_free(service->sampler);
+    free(service->failing);
+    buf_fini(&service->lines);
+    buf_fini(&service->notes);
+    free(service);
+}
+
 int service_run(const struct service_request *request, struct error *err)
 {
-    struct service service = {.request = request, .options = request->options, .timer_fd = -1};
-    buf_init(&service.lines, SERVICE_LINES_MAX_BYTES);
-    buf_init(&service.notes, SERVICE_NOTES_MAX_BYTES);
-    int rc = service_uv(uv_loop_init(&service.loop), "making the event loop", err);
-    if (rc < 0)
+    struct service *service = calloc(1, sizeof *service);
+    if (service == NULL)
+        return error_set(err, -ENOMEM, "no memory for the service");
+    service->request = request;
+    service->options = request->options;
+    service->timer_fd = -1;
+    buf_init(&service->lines, SERVICE_LINES_MAX_BYTES);
+    buf_init(&service->notes, SERVICE_NOTES_MAX_BYTES);
+    int rc = service_uv(uv_loop_init(&service->loop), "making the event loop", err);
+    if (rc < 0) {
+        free(service);
         return rc;
-    rc = service_open(&service, err);
-    if (rc == 0) {
-        (void)uv_run(&service.loop, UV_RUN_DEFAULT); /* until uv_stop() */
-        if (service.failure.code < 0)
-            rc = error_set(err, service.failure.code, "%s", service.failure.text);
     }
-    if (service.is_ready) {
-        int closed = service_close_trace(&service, rc == 0 ? err : NULL);
+    rc = service_open(service, err);
+    if (rc == 0) {
+        (void)uv_run(&service->loop, UV_RUN_DEFAULT); /* until uv_stop() */
+        if (service->failure.code < 0)
+            rc = error_set(err, service->failure.code, "%s", service->failure.text);
+    }
+    if (service->is_ready) {
+        int closed = service_close_trace(service, rc == 0 ? err : NULL);
         rc = rc < 0 ? rc : closed;
     } else {
-        follower_close(service.follower);
-        recorder_discard(service.recorder);
+        follower_close(service->follower);
+        recorder_discard(service->recorder);
     }
-    if (service.is_hanging) /* a thread of the pool still uses all of the rest */
+    if (service->is_hanging) /* a thread of the pool still uses it */
         return rc < 0 ? rc : error_set(err, -ETIMEDOUT, "a collector did not come back");
-    service_close_loop(&service);
-    crew_free(service.crew);
-    sampler_free(service.sampler);
-    free(service.failing);
-    buf_fini(&service.lines);
-    buf_fini(&service.notes);
+    service_free(service);
     return rc;
 }

@@ -9,16 +9,13 @@ import time
 import pytest
 
 from support import tracereader
-from support.service import BUILD_DIR
+from support.service import preloaded
 from support.waiting import rounds, wait_until
 
 
 @pytest.fixture
 def wall_clock(tmp_path):
     """A wall clock of the service's own, which the test sets; its other clocks are the kernel's."""
-
-    library = BUILD_DIR / "tests" / "wallclock.so"
-    assert library.exists(), f"{library} is not built"
 
     class WallClock:
         file = tmp_path / "wall-clock"
@@ -29,8 +26,7 @@ def wall_clock(tmp_path):
             other.rename(self.file)
 
         def variables(self):
-            sanitizer = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0"]))
-            return {"LD_PRELOAD": library, "WALLCLOCK_FILE": self.file, "ASAN_OPTIONS": sanitizer}
+            return {**preloaded("wallclock"), "WALLCLOCK_FILE": self.file}
 
     clock = WallClock()
     clock.set_ahead(0)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.service import BUILD_DIR, HOST, PROGRAM, clean_environment, is_alive, services_of
+from support.service import BUILD_DIR, HOST, PROGRAM, clean_environment, is_alive, preloaded, services_of
 from support.waiting import rounds, wait_until
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -342,3 +342,21 @@ def test_a_full_dev_shm_is_no_reason_not_to_run(service):
         one.wait_for_end(pid)
         assert one.load().is_ended
         holder.kill()
+
+
+@pytest.mark.plain_build  # the thread that hangs keeps the sanitizer from ending the process
+def test_a_collector_that_never_comes_back_does_not_keep_the_service(service, tmp_path):
+    one = service(DFTRACER_STOP_TIMEOUT_MS=3000, STUCKREAD_FILE=tmp_path / "stuck", **preloaded("stuckread"))
+    one.start()
+    pid = one.pid()
+    one.wait_for_ticks(3)
+    (tmp_path / "stuck").touch()
+    wait_until(lambda: one.so_far().stamps[-1] < time.time() * 1e6 - 1e6, "samples that fail to come")
+    one.env = clean_environment()
+    assert one.must("status").returncode == 0
+    stopped = one.stop()
+    assert "holds" in stopped.stdout, "the trace is complete up to then"
+    one.wait_for_end(pid)
+    trace = one.load()
+    assert trace.is_ended and trace.args("end")[0]["used"]["ticks_overrun"] > 3
+    assert "did not come back: the trace ends without its last sample" in one.errors()

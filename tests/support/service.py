@@ -24,6 +24,14 @@ def clean_environment(**variables):
     return env
 
 
+def preloaded(name):
+    """Variables that load one of the tests' libraries before the program."""
+    library = BUILD_DIR / "tests" / f"{name}.so"
+    assert library.exists(), f"{library} is not built"
+    sanitizer = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0"]))
+    return {"LD_PRELOAD": library, "ASAN_OPTIONS": sanitizer}
+
+
 def is_alive(pid):
     """Does the process run? One that is dead but not yet waited for doesn't."""
     try:
