@@ -258,3 +258,32 @@ def test_an_empty_proc_is_a_trace_without_counters(service, tmp_path):
     trace = one.so_far()
     assert trace.is_ended and not trace.counters
     assert "not measured: cpu: " in one.errors()
+
+
+def test_frequencies_are_asked_in_turn_and_only_when_wanted(service, node):
+    for cpu in range(4):
+        node.write(f"sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq", f"{1000000 + cpu}\n")
+    without = service(**node.variables())
+    without.start()
+    without.wait_for("memory", 2)
+    without.stop()
+    assert not any(name.startswith("freq-") for name in without.load().names())
+    one = service(DFTRACER_COLLECTORS="+frequency", DFTRACER_FREQUENCY_PER_TICK=1, **node.variables())
+    one.start()
+    one.wait_for("freq-cpu3", 2)
+    one.stop()
+    asked = [e for e in one.load().counters if e["name"].startswith("freq-")]
+    assert len({e["ts"] for e in asked}) == len(asked), "one a tick"
+    assert [e["name"] for e in asked[:5]] == ["freq-cpu0", "freq-cpu1", "freq-cpu2", "freq-cpu3", "freq-cpu0"]
+    assert {e["args"]["frequency_khz"] for e in asked} == {1000000, 1000001, 1000002, 1000003}
+
+
+def test_a_containers_view_of_the_hosts_file_systems(service, node, tmp_path):
+    (tmp_path / "host" / "data").mkdir(parents=True)
+    node.set_mounts("server:/x /data nfs rw 0 0\n")
+    one = service(DFTRACER_ROOT_PATH=tmp_path / "host", **node.variables())
+    one.start()
+    one.wait_for("fs-/data", 2)
+    one.stop()
+    args = one.load().args("fs-/data")[0]
+    assert args["label"] == "server:/x" and args["size_bytes"] == os.statvfs(tmp_path).f_blocks * os.statvfs(tmp_path).f_frsize

@@ -298,3 +298,11 @@ def test_lines_are_json_for_jq_too(service):
     done = subprocess.run(f"zcat {one.path()} | jq -c .", shell=True, check=True, capture_output=True, text=True)
     assert len(done.stdout.splitlines()) == len(one.load().events)
     assert json.loads(done.stdout.splitlines()[-1])["name"] == "end"
+
+
+def test_synced_traces_are_traces(service):
+    one = service(DFTRACER_FSYNC=1)
+    one.start()
+    one.wait_for_ticks(3)
+    one.stop()
+    assert one.load().is_ended
