@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * http_parts: what http_server, http_request and http_sweep know of each other. Included by these three alone.
+ *
+ * server -> listener (one daemon of libmicrohttpd each) -> connection -> request. A connection has at most one request.
+ * The library calls back: connection opened; first line seen (the request is born); head complete; body; answer taken;
+ * request completed; connection closed. Each callback sets the connection's deadline. Loop thread only.
+ */
+#ifndef NET_HTTP_PARTS_H
+#define NET_HTTP_PARTS_H
+
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "net/http_request.h"
+#include "net/http_server.h"
+#include "net/http_target.h"
+#include "net/work.h"
+#include "util/buf.h"
+
+struct http_listener {
+    struct http_server *server;
+    struct MHD_Daemon *daemon;
+    uv_poll_t poll;
+    uv_timer_t timer; /* when the library wants to run next, or the end of a pause */
+    bool is_unix;
+    bool is_running; /* within MHD_run() */
+    bool is_paused;
+    unsigned idle_runs; /* MHD_run() calls in succession without connection */
+    size_t connection_count;
+    struct http_connection *oldest, *newest; /* by arrival */
+    unsigned handles;                        /* not closed yet */
+    struct http_listener *next;
+};
+
+struct http_server {
+    struct http_server_config config;
+    uv_timer_t sweep;
+    struct http_listener *listeners;
+    struct http_server_stats stats;
+    bool is_closing;
+    unsigned handles; /* not closed yet */
+    void (*on_closed)(void *context);
+    void *closed_context;
+};
+
+enum http_phase {
+    HTTP_PHASE_IDLE,    /* no first line yet */
+    HTTP_PHASE_HEAD,    /* first line seen */
+    HTTP_PHASE_BODY,    /* head complete */
+    HTTP_PHASE_HELD,    /* the handler has it: the library has suspended the connection */
+    HTTP_PHASE_SENDING, /* an answer is on its way */
+};
+
+#define HTTP_PARTS_NEVER INT64_MAX
+
+struct http_connection {
+    struct http_listener *listener;
+    struct MHD_Connection *mhd;
+    int fd; /* the library's */
+    enum http_phase phase;
+    int64_t deadline_ms; /* of the loop's clock */
+    bool has_served;     /* a request already */
+    bool is_shut;        /* by us: the library is about to notice */
+    struct http_request *request;
+    struct http_request_peer peer;
+    struct http_connection *previous, *next;
+};
+
+struct http_request {
+    struct http_connection *connection;
+    char *raw_target;
+    char method[16];
+    bool is_head_seen; /* the library has called with the head */
+    bool is_refused;   /* the answer is ours, the handler never sees it */
+    bool is_body_too_long;
+    bool is_dispatched;
+    bool is_gone; /* the client, or the server closes */
+    bool is_suspended;
+    struct http_target target;
+    struct buf body;
+    size_t discarded_bytes; /* of a body that is too long */
+    void (*on_gone)(void *context);
+    void *gone_context;
+    struct MHD_Response *response; /* made, not yet given to the library */
+    unsigned status;
+    uint64_t answer_bytes;
+    struct work *compression;
+    bool is_stream;
+    bool is_stream_over; /* on_end was called */
+    bool is_stream_last; /* nothing comes after `piece` */
+    struct http_request_source source;
+    struct buf piece;
+    size_t piece_sent;
+};
+
+/* http_server */
+
+/* The library is to run at the loop's next turn. */
+void http_server_schedule(struct http_listener *listener);
+
+/* http_request */
+
+struct http_request *http_request_new(struct http_connection *connection, const char *raw_target); /* NULL: no memory */
+void http_request_free(struct http_request *request); /* after telling the handler, if it still waits */
+
+/* The answer is there, or the client has gone: the library is to go on with it. */
+void http_request_resume(struct http_request *request);
+
+/* The client has gone, or is to go: tells the handler, once. */
+void http_request_abandon(struct http_request *request);
+
+/* http_sweep */
+
+void http_sweep_all(struct http_server *server);
+
+/* The time by which the connection's present phase must have ended. */
+void http_sweep_enter(struct http_connection *connection, enum http_phase phase);
+
+/* A listener is near its limit: the oldest idle connection goes. */
+void http_sweep_make_room(struct http_listener *listener);
+
+#endif
