@@ -226,8 +226,11 @@ void http_request_stream(struct http_request *request, struct http_request_answe
     request->is_stream = true;
     request->source = *source;
     buf_init(&request->piece, HTTP_REQUEST_PIECE_MAX_BYTES);
+    /* The library ends chunks also where it sent none, which a client takes for part of the next answer. */
+    bool is_head = strcmp(request->method, MHD_HTTP_METHOD_HEAD) == 0;
     request->response =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, http_request_read, request, NULL);
+        is_head ? MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT)
+                : MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, http_request_read, request, NULL);
     if (request->response != NULL)
         http_request_add_headers(request->response, head);
     request->is_gone = request->response == NULL;
