@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * http_parts: what http_server, http_request and http_sweep know of each other. Included by these three alone.
+ * http_parts: what http_server, http_listener, http_request and http_sweep know of each other; included by these alone.
  *
  * server -> listener (one daemon of libmicrohttpd each) -> connection -> request. A connection has at most one request.
  * The library calls back: connection opened; first line seen (the request is born); head complete; body; answer taken;
@@ -23,15 +23,16 @@
 struct http_listener {
     struct http_server *server;
     struct MHD_Daemon *daemon;
-    uv_poll_t poll;
-    uv_timer_t timer; /* when the library wants to run next, or the end of a pause */
+    int fd; /* listening; the library never sees it */
+    uv_poll_t accept_poll;
+    uv_timer_t accept_pause;
+    bool is_full;     /* accepts again when a connection closes */
+    uv_poll_t poll;   /* of the library's descriptor */
+    uv_timer_t timer; /* when the library wants to run next */
     bool is_unix;
     bool is_running; /* within MHD_run() */
-    bool is_paused;
-    unsigned idle_runs; /* MHD_run() calls in succession without connection */
     size_t connection_count;
     struct http_connection *oldest, *newest; /* by arrival */
-    unsigned handles;                        /* not closed yet */
     struct http_listener *next;
 };
 
@@ -41,7 +42,7 @@ struct http_server {
     struct http_listener *listeners;
     struct http_server_stats stats;
     bool is_closing;
-    unsigned handles; /* not closed yet */
+    unsigned handles; /* that are closing, and bodies with a thread: the end waits for them */
     void (*on_closed)(void *context);
     void *closed_context;
 };
@@ -98,8 +99,35 @@ struct http_request {
 
 /* http_server */
 
+/* The library's callbacks; `context` is the listener. */
+void http_server_on_connection(void *context, struct MHD_Connection *mhd, void **socket_context,
+                               enum MHD_ConnectionNotificationCode code);
+void *http_server_on_line(void *context, const char *uri, struct MHD_Connection *mhd);
+void http_server_on_completed(void *context, struct MHD_Connection *mhd, void **request_context,
+                              enum MHD_RequestTerminationCode code);
+enum MHD_Result http_server_on_access(void *context, struct MHD_Connection *mhd, const char *url, const char *method,
+                                      const char *version, const char *upload, size_t *upload_length,
+                                      void **request_context);
+
+/* Closes a handle of the server or a listener; the last one frees all. */
+void http_server_close_handle(struct http_server *server, uv_handle_t *handle);
+
+/* One of what the server's end waits for (`handles`) is over. */
+void http_server_release(struct http_server *server);
+
+/* http_listener */
+
 /* The library is to run at the loop's next turn. */
-void http_server_schedule(struct http_listener *listener);
+void http_listener_schedule(struct http_listener *listener);
+
+/* A connection has closed: there may be room for one that waits. */
+void http_listener_accept_again(struct http_listener *listener);
+
+/* The server closes: ends all connections, closes the handles. */
+void http_listener_end(struct http_listener *listener);
+
+/* Frees the server's first listener, whose handles have closed. */
+void http_listener_free(struct http_server *server);
 
 /* http_request */
 

@@ -69,6 +69,7 @@ static bool http_request_gzip(struct buf *body)
 
 /* A body on its way through a thread. */
 struct http_request_packing {
+    struct http_server *server;
     struct http_request *request;
     struct MHD_Response *head; /* carries the headers */
     struct buf body;
@@ -107,6 +108,7 @@ static void http_request_packed(void *data, bool is_wanted)
     }
     MHD_destroy_response(packing->head);
     buf_fini(&packing->body);
+    http_server_release(packing->server);
     free(packing);
 }
 
@@ -116,17 +118,18 @@ static bool http_request_pack_elsewhere(struct http_request *request, struct htt
     struct http_request_packing *packing = calloc(1, sizeof *packing);
     if (packing == NULL)
         return false;
+    packing->server = request->connection->listener->server;
     packing->request = request;
     packing->head = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
     const struct work_task task = {.run = http_request_pack, .done = http_request_packed, .data = packing};
-    uv_loop_t *loop = request->connection->listener->server->config.loop;
     packing->body = *answer->body; /* before the thread can see it */
-    if (packing->head == NULL || work_start(loop, &task, &request->compression, NULL) < 0) {
+    if (packing->head == NULL || work_start(packing->server->config.loop, &task, &request->compression, NULL) < 0) {
         if (packing->head != NULL)
             MHD_destroy_response(packing->head);
         free(packing);
         return false;
     }
+    packing->server->handles++;
     http_request_add_headers(packing->head, answer);
     buf_init(answer->body, answer->body->max);
     return true;
@@ -250,7 +253,7 @@ void http_request_resume(struct http_request *request)
     request->is_suspended = false;
     http_sweep_enter(request->connection, HTTP_PHASE_SENDING);
     MHD_resume_connection(request->connection->mhd);
-    http_server_schedule(request->connection->listener);
+    http_listener_schedule(request->connection->listener);
 }
 
 /* Tells the handler that nobody waits for it any more. */

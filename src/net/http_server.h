@@ -69,7 +69,8 @@ struct http_server_stats http_server_stats(const struct http_server *server);
 
 /*
  * Ends all connections (kept requests get their on_gone, streams their on_end) and listeners, and frees the server;
- * `on_closed` (may be NULL) comes from the loop afterwards. NULL `server` is fine: then it doesn't come.
+ * `on_closed` (may be NULL) comes from the loop afterwards. Not from within a handler. NULL `server` is fine: then it
+ * doesn't come.
  */
 void http_server_close(struct http_server *server, void (*on_closed)(void *context), void *context);
 

@@ -298,16 +298,18 @@ void resolve_cancel(struct resolve_query *query)
         resolve_drop(query);
 }
 
-void resolve_close(struct resolve *resolve)
+unsigned resolve_close(struct resolve *resolve)
 {
+    unsigned left = 0;
     if (resolve == NULL)
-        return;
+        return 0;
     resolve->is_closed = true;
     for (struct resolve_entry *entry = resolve->entries; entry != NULL; entry = entry->hh.next) {
         while (entry->queries != NULL)
             resolve_drop(entry->queries);
-        if (entry->state == RESOLVE_IN_FLIGHT)
-            (void)uv_cancel((uv_req_t *)&entry->request); /* if it has not begun */
+        if (entry->state == RESOLVE_IN_FLIGHT && uv_cancel((uv_req_t *)&entry->request) < 0)
+            left++; /* it has begun */
     }
     resolve_free_if_over(resolve);
+    return left;
 }

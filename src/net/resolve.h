@@ -34,9 +34,10 @@ struct resolve *resolve_new(uv_loop_t *loop);
 
 /*
  * All queries are cancelled. Look-ups that a name server keeps are left to themselves: memory goes when they return, if
- * the loop still runs then. NULL is fine.
+ * the loop still runs then. Returns how many there are: if any, the process must end by _exit(), since libuv waits for
+ * its threads at exit(). NULL is fine.
  */
-void resolve_close(struct resolve *resolve);
+unsigned resolve_close(struct resolve *resolve);
 
 /* 1: an address as text, or a name that is known; 0: ask with resolve_start(). Never waits. */
 int resolve_known(struct resolve *resolve, const char *host, struct resolve_addresses *out_addresses);
