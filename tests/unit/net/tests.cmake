@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: BSD-3-Clause
+cicada_unit_test(net http_check)
+cicada_unit_test(net http_target DEPENDS test_allocation)
+cicada_unit_test(net socket_address)
+cicada_unit_test(net auth)
+cicada_unit_test(net auth_mac)
+cicada_unit_test(net auth_nonces DEPENDS test_support)
+cicada_unit_test(net auth_token DEPENDS test_support)
+cicada_unit_test(net peer DEPENDS test_support)
+cicada_unit_test(net resolve)
