@@ -13,12 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Zero-initialised; fed with every header line, then asked. */
+/* Zero-initialised; fed with every header line by http_check_header(), then asked. */
 struct http_check {
     unsigned hosts, lengths, encodings;
     const char *reason; /* of the first line that is bad by itself; static */
 };
 
+/* One line. Borrows both texts, which need no NUL. */
 void http_check_header(struct http_check *check, const char *name, size_t name_length, const char *value,
                        size_t value_length);
 

@@ -51,7 +51,7 @@ static void http_listener_run(struct http_listener *listener)
         (void)uv_timer_stop(&listener->timer);
 }
 
-void http_listener_schedule(struct http_listener *listener)
+void net_http_schedule(struct http_listener *listener)
 {
     if (!listener->server->is_closing)
         (void)uv_timer_start(&listener->timer, http_listener_on_timer, 0, 0);
@@ -105,10 +105,10 @@ static void http_listener_on_connection(uv_poll_t *poll, int status, int events)
     struct http_listener *listener = poll->data;
     for (int i = 0; i < HTTP_LISTENER_ACCEPTS_MAX && http_listener_accept(listener); i++)
         continue;
-    http_listener_schedule(listener);
+    net_http_schedule(listener);
 }
 
-void http_listener_accept_again(struct http_listener *listener)
+void net_http_accept_again(struct http_listener *listener)
 {
     if (!listener->is_full)
         return;
@@ -130,12 +130,12 @@ static struct MHD_Daemon *http_listener_daemon(struct http_listener *listener)
 {
     const struct http_server_config *config = &listener->server->config;
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET;
-    return MHD_start_daemon(
-        flags, 0, NULL, NULL, http_server_on_access, listener, MHD_OPTION_CONNECTION_LIMIT, config->connections_max,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_LISTENER_POOL_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_NOTIFY_CONNECTION, http_server_on_connection, listener, MHD_OPTION_NOTIFY_COMPLETED,
-        http_server_on_completed, listener, MHD_OPTION_URI_LOG_CALLBACK, http_server_on_line, listener,
-        MHD_OPTION_UNESCAPE_CALLBACK, http_listener_unescape, listener, MHD_OPTION_END);
+    return MHD_start_daemon(flags, 0, NULL, NULL, net_http_on_access, listener, MHD_OPTION_CONNECTION_LIMIT,
+                            config->connections_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                            (size_t)HTTP_LISTENER_POOL_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+                            MHD_OPTION_NOTIFY_CONNECTION, net_http_on_connection, listener, MHD_OPTION_NOTIFY_COMPLETED,
+                            net_http_on_completed, listener, MHD_OPTION_URI_LOG_CALLBACK, net_http_on_line, listener,
+                            MHD_OPTION_UNESCAPE_CALLBACK, http_listener_unescape, listener, MHD_OPTION_END);
 }
 
 static int http_listener_init_handles(struct http_listener *listener, struct error *err)
@@ -148,7 +148,7 @@ static int http_listener_init_handles(struct http_listener *listener, struct err
     listener->poll.data = listener;
     rc = uv_poll_init(loop, &listener->accept_poll, listener->fd);
     if (rc < 0) {
-        http_server_close_handle(listener->server, (uv_handle_t *)&listener->poll);
+        net_http_close_handle(listener->server, (uv_handle_t *)&listener->poll);
         return error_set(err, rc, "watching an HTTP socket: %s", uv_strerror(rc));
     }
     listener->accept_poll.data = listener;
@@ -216,24 +216,24 @@ int http_server_listen_unix(struct http_server *server, int fd, struct error *er
     return http_listener_add(server, fd, true, err);
 }
 
-void http_listener_end(struct http_listener *listener)
+void net_http_end_listener(struct http_listener *listener)
 {
     struct http_server *server = listener->server;
     if (listener->daemon == NULL)
         return; /* it never began */
     for (struct http_connection *connection = listener->oldest; connection != NULL; connection = connection->next)
         if (connection->request != NULL)
-            http_request_abandon(connection->request);
-    http_server_close_handle(server, (uv_handle_t *)&listener->accept_poll);
-    http_server_close_handle(server, (uv_handle_t *)&listener->accept_pause);
-    http_server_close_handle(server, (uv_handle_t *)&listener->poll); /* before its descriptor is closed */
-    http_server_close_handle(server, (uv_handle_t *)&listener->timer);
+            net_http_abandon(connection->request);
+    net_http_close_handle(server, (uv_handle_t *)&listener->accept_poll);
+    net_http_close_handle(server, (uv_handle_t *)&listener->accept_pause);
+    net_http_close_handle(server, (uv_handle_t *)&listener->poll); /* before its descriptor is closed */
+    net_http_close_handle(server, (uv_handle_t *)&listener->timer);
     (void)MHD_run(listener->daemon); /* takes up what was suspended: it could not be closed so */
     MHD_stop_daemon(listener->daemon);
     close(listener->fd);
 }
 
-void http_listener_free(struct http_server *server)
+void net_http_free_listener(struct http_server *server)
 {
     struct http_listener *listener = server->listeners;
     server->listeners = listener->next;

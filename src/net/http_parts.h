@@ -100,54 +100,56 @@ struct http_request {
 /* http_server */
 
 /* The library's callbacks; `context` is the listener. */
-void http_server_on_connection(void *context, struct MHD_Connection *mhd, void **socket_context,
-                               enum MHD_ConnectionNotificationCode code);
-void *http_server_on_line(void *context, const char *uri, struct MHD_Connection *mhd);
-void http_server_on_completed(void *context, struct MHD_Connection *mhd, void **request_context,
-                              enum MHD_RequestTerminationCode code);
-enum MHD_Result http_server_on_access(void *context, struct MHD_Connection *mhd, const char *url, const char *method,
-                                      const char *version, const char *upload, size_t *upload_length,
-                                      void **request_context);
+void net_http_on_connection(void *context, struct MHD_Connection *mhd, void **socket_context,
+                            enum MHD_ConnectionNotificationCode code);
+void *net_http_on_line(void *context, const char *uri, struct MHD_Connection *mhd);
+void net_http_on_completed(void *context, struct MHD_Connection *mhd, void **request_context,
+                           enum MHD_RequestTerminationCode code);
+enum MHD_Result net_http_on_access(void *context, struct MHD_Connection *mhd, const char *url, const char *method,
+                                   const char *version, const char *upload, size_t *upload_length,
+                                   void **request_context);
 
 /* Closes a handle of the server or a listener; the last one frees all. */
-void http_server_close_handle(struct http_server *server, uv_handle_t *handle);
+void net_http_close_handle(struct http_server *server, uv_handle_t *handle);
 
 /* One of what the server's end waits for (`handles`) is over. */
-void http_server_release(struct http_server *server);
+void net_http_release(struct http_server *server);
 
 /* http_listener */
 
 /* The library is to run at the loop's next turn. */
-void http_listener_schedule(struct http_listener *listener);
+void net_http_schedule(struct http_listener *listener);
 
 /* A connection has closed: there may be room for one that waits. */
-void http_listener_accept_again(struct http_listener *listener);
+void net_http_accept_again(struct http_listener *listener);
 
 /* The server closes: ends all connections, closes the handles. */
-void http_listener_end(struct http_listener *listener);
+void net_http_end_listener(struct http_listener *listener);
 
 /* Frees the server's first listener, whose handles have closed. */
-void http_listener_free(struct http_server *server);
+void net_http_free_listener(struct http_server *server);
 
 /* http_request */
 
-struct http_request *http_request_new(struct http_connection *connection, const char *raw_target); /* NULL: no memory */
-void http_request_free(struct http_request *request); /* after telling the handler, if it still waits */
+struct http_request *net_http_request_new(struct http_connection *connection,
+                                          const char *raw_target); /* NULL: no memory */
+void net_http_request_free(struct http_request *request);          /* after telling the handler, if it still waits */
 
 /* The answer is there, or the client has gone: the library is to go on with it. */
-void http_request_resume(struct http_request *request);
+void net_http_resume(struct http_request *request);
 
 /* The client has gone, or is to go: tells the handler, once. */
-void http_request_abandon(struct http_request *request);
+void net_http_abandon(struct http_request *request);
 
 /* http_sweep */
 
-void http_sweep_all(struct http_server *server);
+/* Ends connections that are past their deadline, and requests whose client has gone. */
+void net_http_sweep(struct http_server *server);
 
 /* The time by which the connection's present phase must have ended. */
-void http_sweep_enter(struct http_connection *connection, enum http_phase phase);
+void net_http_enter(struct http_connection *connection, enum http_phase phase);
 
 /* A listener is near its limit: the oldest idle connection goes. */
-void http_sweep_make_room(struct http_listener *listener);
+void net_http_make_room(struct http_listener *listener);
 
 #endif

@@ -104,11 +104,11 @@ static void http_request_packed(void *data, bool is_wanted)
                 (void)MHD_add_response_header(request->response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
         }
         request->is_gone = request->response == NULL;
-        http_request_resume(request);
+        net_http_resume(request);
     }
     MHD_destroy_response(packing->head);
     buf_fini(&packing->body);
-    http_server_release(packing->server);
+    net_http_release(packing->server);
     free(packing);
 }
 
@@ -167,7 +167,7 @@ void http_request_answer(struct http_request *request, struct http_request_answe
     if (request->response != NULL)
         http_request_add_headers(request->response, answer);
     request->is_gone = request->response == NULL;
-    http_request_resume(request);
+    net_http_resume(request);
 }
 
 void http_request_fail(struct http_request *request, unsigned status, const char *why)
@@ -181,7 +181,7 @@ void http_request_fail(struct http_request *request, unsigned status, const char
         buf_fini(&body);
         http_request_settle(request, status);
         request->is_gone = true;
-        http_request_resume(request);
+        net_http_resume(request);
         return;
     }
     struct http_request_answer answer = {.status = status, .body = &body, .is_last = request->is_refused};
@@ -208,7 +208,7 @@ static ssize_t http_request_read(void *context, uint64_t position, char *to, siz
             return MHD_CONTENT_READER_END_OF_STREAM;
         if (request->piece.length == 0) {
             request->is_suspended = true;
-            http_sweep_enter(request->connection, HTTP_PHASE_HELD);
+            net_http_enter(request->connection, HTTP_PHASE_HELD);
             MHD_suspend_connection(request->connection->mhd);
             return 0;
         }
@@ -217,7 +217,7 @@ static ssize_t http_request_read(void *context, uint64_t position, char *to, siz
     size_t now = left < size ? left : size;
     memcpy(to, request->piece.data + request->piece_sent, now);
     request->piece_sent += now;
-    http_sweep_enter(request->connection, HTTP_PHASE_SENDING); /* it took what was there before */
+    net_http_enter(request->connection, HTTP_PHASE_SENDING); /* it took what was there before */
     return (ssize_t)now;
 }
 
@@ -237,23 +237,23 @@ void http_request_stream(struct http_request *request, struct http_request_answe
     if (request->response != NULL)
         http_request_add_headers(request->response, head);
     request->is_gone = request->response == NULL;
-    http_request_resume(request);
+    net_http_resume(request);
 }
 
 void http_request_wake(struct http_request *request)
 {
     if (request->is_stream)
-        http_request_resume(request);
+        net_http_resume(request);
 }
 
-void http_request_resume(struct http_request *request)
+void net_http_resume(struct http_request *request)
 {
     if (!request->is_suspended)
         return; /* within the handler's own call: the library is about to look */
     request->is_suspended = false;
-    http_sweep_enter(request->connection, HTTP_PHASE_SENDING);
+    net_http_enter(request->connection, HTTP_PHASE_SENDING);
     MHD_resume_connection(request->connection->mhd);
-    http_listener_schedule(request->connection->listener);
+    net_http_schedule(request->connection->listener);
 }
 
 /* Tells the handler that nobody waits for it any more. */
@@ -269,15 +269,15 @@ static void http_request_tell(struct http_request *request)
     }
 }
 
-void http_request_abandon(struct http_request *request)
+void net_http_abandon(struct http_request *request)
 {
     request->is_gone = true;
     work_abandon(TAKE(request->compression));
     http_request_tell(request);
-    http_request_resume(request);
+    net_http_resume(request);
 }
 
-struct http_request *http_request_new(struct http_connection *connection, const char *raw_target)
+struct http_request *net_http_request_new(struct http_connection *connection, const char *raw_target)
 {
     struct http_request *request = calloc(1, sizeof *request);
     char *target = strdup(raw_target);
@@ -292,7 +292,7 @@ struct http_request *http_request_new(struct http_connection *connection, const 
     return request;
 }
 
-void http_request_free(struct http_request *request)
+void net_http_request_free(struct http_request *request)
 {
     if (request == NULL)
         return;

@@ -42,6 +42,7 @@ const char *http_request_header(const struct http_request *request, const char *
 /* The whole body; length 0 when there was none. */
 const struct buf *http_request_body(const struct http_request *request);
 
+/* Who asks; never NULL. */
 const struct http_request_peer *http_request_peer(const struct http_request *request);
 
 /* What to call when the client goes before there is an answer. */
@@ -65,6 +66,7 @@ struct http_request_answer {
     struct http_request_header headers[HTTP_REQUEST_HEADERS_MAX]; /* more of them; the first without a name ends it */
 };
 
+/* Answers, now or later; `request` is not the handler's any more. A client that has gone is no error. */
 void http_request_answer(struct http_request *request, struct http_request_answer *answer);
 
 /* `{"operation":"<why>","success":false}`, which is how every endpoint tells that it can't. `why` is cut to 1 kB. */

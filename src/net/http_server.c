@@ -8,6 +8,7 @@
 
 #include "net/http_check.h"
 #include "net/http_parts.h"
+#include "util/cursor.h"
 
 enum {
     HTTP_SERVER_ROOM = 8,                    /* connections below the limit at which the oldest idle ones go */
@@ -60,13 +61,13 @@ static void http_server_opened(struct http_listener *listener, struct MHD_Connec
         listener->oldest = connection;
     listener->newest = connection;
     http_server_identify(connection);
-    http_sweep_enter(connection, HTTP_PHASE_IDLE);
+    net_http_enter(connection, HTTP_PHASE_IDLE);
     struct http_server *server = listener->server;
     server->stats.connections++;
     server->stats.connections_total++;
     listener->connection_count++;
     if (listener->connection_count + HTTP_SERVER_ROOM > server->config.connections_max)
-        http_sweep_make_room(listener);
+        net_http_make_room(listener);
 }
 
 static void http_server_closed(struct http_listener *listener, struct http_connection *connection)
@@ -83,13 +84,13 @@ static void http_server_closed(struct http_listener *listener, struct http_conne
         listener->newest = connection->previous;
     listener->server->stats.connections--;
     listener->connection_count--;
-    http_request_free(connection->request);
+    net_http_request_free(connection->request);
     free(connection);
-    http_listener_accept_again(listener);
+    net_http_accept_again(listener);
 }
 
-void http_server_on_connection(void *context, struct MHD_Connection *mhd, void **socket_context,
-                               enum MHD_ConnectionNotificationCode code)
+void net_http_on_connection(void *context, struct MHD_Connection *mhd, void **socket_context,
+                            enum MHD_ConnectionNotificationCode code)
 {
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
         http_server_opened(context, mhd, socket_context);
@@ -100,20 +101,20 @@ void http_server_on_connection(void *context, struct MHD_Connection *mhd, void *
 /* Requests */
 
 /* A first line: the request is born. Its text is raw, since our "unescape" leaves everything as it is. */
-void *http_server_on_line(void *context, const char *uri, struct MHD_Connection *mhd)
+void *net_http_on_line(void *context, const char *uri, struct MHD_Connection *mhd)
 {
     (void)context;
     struct http_connection *connection = http_server_connection(mhd);
     if (connection == NULL)
         return NULL;
-    http_sweep_enter(connection, HTTP_PHASE_HEAD);
-    http_request_free(connection->request);
-    connection->request = http_request_new(connection, uri);
+    net_http_enter(connection, HTTP_PHASE_HEAD);
+    net_http_request_free(connection->request);
+    connection->request = net_http_request_new(connection, uri);
     return connection->request;
 }
 
-void http_server_on_completed(void *context, struct MHD_Connection *mhd, void **request_context,
-                              enum MHD_RequestTerminationCode code)
+void net_http_on_completed(void *context, struct MHD_Connection *mhd, void **request_context,
+                           enum MHD_RequestTerminationCode code)
 {
     (void)context;
     (void)code;
@@ -121,9 +122,9 @@ void http_server_on_completed(void *context, struct MHD_Connection *mhd, void **
     *request_context = NULL;
     if (connection == NULL)
         return;
-    http_request_free(TAKE(connection->request));
+    net_http_request_free(TAKE(connection->request));
     connection->has_served = true;
-    http_sweep_enter(connection, HTTP_PHASE_IDLE);
+    net_http_enter(connection, HTTP_PHASE_IDLE);
 }
 
 static enum MHD_Result http_server_check_header(void *context, enum MHD_ValueKind kind, const char *name,
@@ -137,7 +138,7 @@ static enum MHD_Result http_server_check_header(void *context, enum MHD_ValueKin
 static enum MHD_Result http_server_queue(struct http_request *request)
 {
     struct MHD_Response *response = TAKE(request->response);
-    http_sweep_enter(request->connection, HTTP_PHASE_SENDING);
+    net_http_enter(request->connection, HTTP_PHASE_SENDING);
     enum MHD_Result result = MHD_queue_response(request->connection->mhd, request->status, response);
     MHD_destroy_response(response); /* the library counts its own use */
     return result;
@@ -158,8 +159,9 @@ static bool http_server_is_hopeless(const struct http_request *request)
     const char *value = http_request_header(request, MHD_HTTP_HEADER_CONTENT_LENGTH);
     if (value == NULL)
         return false;
-    uint64_t length = strtoull(value, NULL, 10); /* digits only, at most 18: http_check */
-    return length > (uint64_t)request->body.max + HTTP_SERVER_DISCARD_MAX_BYTES;
+    struct cursor digits = cursor_of(value, strlen(value));
+    uint64_t length;
+    return cursor_u64(&digits, &length) && length > (uint64_t)request->body.max + HTTP_SERVER_DISCARD_MAX_BYTES;
 }
 
 /* The head is complete. */
@@ -168,7 +170,7 @@ static enum MHD_Result http_server_begin(struct http_request *request, const cha
     struct http_connection *connection = request->connection;
     const struct http_server_config *config = &connection->listener->server->config;
     request->is_head_seen = true;
-    http_sweep_enter(connection, HTTP_PHASE_BODY);
+    net_http_enter(connection, HTTP_PHASE_BODY);
     struct http_check check = {0};
     (void)MHD_get_connection_values_n(connection->mhd, MHD_HEADER_KIND, http_server_check_header, &check);
     const char *reason = http_check_verdict(&check, strcmp(version, MHD_HTTP_VERSION_1_0) == 0);
@@ -219,14 +221,14 @@ static enum MHD_Result http_server_finish(struct http_request *request)
     if (request->response != NULL)
         return http_server_queue(request);
     request->is_suspended = true;
-    http_sweep_enter(request->connection, HTTP_PHASE_HELD);
+    net_http_enter(request->connection, HTTP_PHASE_HELD);
     MHD_suspend_connection(request->connection->mhd);
     return MHD_YES;
 }
 
-enum MHD_Result http_server_on_access(void *context, struct MHD_Connection *mhd, const char *url, const char *method,
-                                      const char *version, const char *upload, size_t *upload_length,
-                                      void **request_context)
+enum MHD_Result net_http_on_access(void *context, struct MHD_Connection *mhd, const char *url, const char *method,
+                                   const char *version, const char *upload, size_t *upload_length,
+                                   void **request_context)
 {
     (void)context;
     (void)mhd;
@@ -245,7 +247,7 @@ enum MHD_Result http_server_on_access(void *context, struct MHD_Connection *mhd,
 
 static void http_server_on_sweep(uv_timer_t *timer)
 {
-    http_sweep_all(timer->data);
+    net_http_sweep(timer->data);
 }
 
 static void http_server_default(unsigned *value, unsigned otherwise)
@@ -279,13 +281,13 @@ struct http_server_stats http_server_stats(const struct http_server *server)
     return server->stats;
 }
 
-void http_server_release(struct http_server *server)
+void net_http_release(struct http_server *server)
 {
     server->handles--;
     if (server->handles > 0 || !server->is_closing)
         return;
     while (server->listeners != NULL)
-        http_listener_free(server);
+        net_http_free_listener(server);
     void (*on_closed)(void *context) = server->on_closed;
     void *context = server->closed_context;
     free(server);
@@ -295,10 +297,10 @@ void http_server_release(struct http_server *server)
 
 static void http_server_on_handle_closed(uv_handle_t *handle)
 {
-    http_server_release(handle->data);
+    net_http_release(handle->data);
 }
 
-void http_server_close_handle(struct http_server *server, uv_handle_t *handle)
+void net_http_close_handle(struct http_server *server, uv_handle_t *handle)
 {
     handle->data = server;
     server->handles++;
@@ -313,6 +315,6 @@ void http_server_close(struct http_server *server, void (*on_closed)(void *conte
     server->on_closed = on_closed;
     server->closed_context = context;
     for (struct http_listener *listener = server->listeners; listener != NULL; listener = listener->next)
-        http_listener_end(listener);
-    http_server_close_handle(server, (uv_handle_t *)&server->sweep);
+        net_http_end_listener(listener);
+    net_http_close_handle(server, (uv_handle_t *)&server->sweep);
 }

@@ -65,6 +65,7 @@ MUST_CHECK int http_server_listen_tcp(struct http_server *server, const char *ad
 /* Listens on a UNIX socket that is bound and listening already (unix_socket.h). Takes `fd`, also on failure. */
 MUST_CHECK int http_server_listen_unix(struct http_server *server, int fd, struct error *err);
 
+/* All since the server was made, of all its listeners. */
 struct http_server_stats http_server_stats(const struct http_server *server);
 
 /*

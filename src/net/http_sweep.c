@@ -24,7 +24,7 @@ static int64_t http_sweep_sending_ms(const struct http_connection *connection)
     return timeout_ms + timeout_ms * (int64_t)shares;
 }
 
-void http_sweep_enter(struct http_connection *connection, enum http_phase phase)
+void net_http_enter(struct http_connection *connection, enum http_phase phase)
 {
     const struct http_server *server = connection->listener->server;
     int64_t now_ms = http_sweep_now_ms(server);
@@ -72,7 +72,7 @@ static void http_sweep_listener(struct http_listener *listener)
             continue;
         if (connection->phase == HTTP_PHASE_HELD) {
             if (connection->request != NULL && http_sweep_has_left(connection))
-                http_request_abandon(connection->request);
+                net_http_abandon(connection->request);
         } else if (now_ms >= connection->deadline_ms) {
             if (connection->phase != HTTP_PHASE_IDLE || !connection->has_served)
                 server->stats.timed_out_total++;
@@ -81,13 +81,13 @@ static void http_sweep_listener(struct http_listener *listener)
     }
 }
 
-void http_sweep_all(struct http_server *server)
+void net_http_sweep(struct http_server *server)
 {
     for (struct http_listener *listener = server->listeners; listener != NULL; listener = listener->next)
         http_sweep_listener(listener);
 }
 
-void http_sweep_make_room(struct http_listener *listener)
+void net_http_make_room(struct http_listener *listener)
 {
     for (struct http_connection *connection = listener->oldest; connection != NULL; connection = connection->next) {
         bool is_idle = connection->phase == HTTP_PHASE_IDLE || connection->phase == HTTP_PHASE_HEAD;

@@ -16,6 +16,7 @@
 
 enum {
     PEER_ANSWER_MAX_BYTES = 8192,
+    PEER_ERRNO_MAX = 4095,     /* the kernel's MAX_ERRNO */
     PEER_SEQUENCE = 1,         /* a socket has one question */
     PEER_UID_UNMAPPED = 65534, /* the kernel's overflowuid unless somebody changed it: nobody in particular */
 };
@@ -75,8 +76,9 @@ int peer_judge(const void *answer, size_t length, const struct sockaddr_storage 
         if (length < NLMSG_HDRLEN + sizeof failure)
             return error_set(err, -EBADMSG, "the kernel's answer about the peer is cut");
         memcpy(&failure, (const char *)answer + NLMSG_HDRLEN, sizeof failure);
-        int code = failure.error < 0 ? failure.error : -EBADMSG;
-        return error_set(err, code, "the kernel knows no such peer: %s", strerror(-code));
+        bool is_errno = failure.error < 0 && failure.error >= -PEER_ERRNO_MAX;
+        errno = is_errno ? -failure.error : EBADMSG;
+        return error_errno(err, "the kernel knows no such peer");
     }
     if (head.nlmsg_type != SOCK_DIAG_BY_FAMILY || head.nlmsg_len > length ||
         head.nlmsg_len < NLMSG_HDRLEN + sizeof found)
@@ -94,18 +96,18 @@ int peer_judge(const void *answer, size_t length, const struct sockaddr_storage 
     return 0;
 }
 
-/* The kernel answers within the call that asks; the time-out is for what should not be. */
+/* The answer's length, or -1 and errno. The kernel answers within the call that asks; the time-out is for what should
+ * not be. */
 static ssize_t peer_ask(const struct peer_question *question, char *answer, size_t size)
 {
     const struct timeval patience = {.tv_usec = 100000};
     struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
     CLEANUP(fd_cleanup) int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0)
-        return -errno;
+        return -1;
     if (sendto(fd, question, sizeof *question, 0, (struct sockaddr *)&kernel, sizeof kernel) < 0)
-        return -errno;
-    ssize_t got = recv(fd, answer, size, 0);
-    return got < 0 ? -errno : got;
+        return -1;
+    return recv(fd, answer, size, 0);
 }
 
 int peer_uid(const struct sockaddr_storage *local, const struct sockaddr_storage *peer, uid_t *out_uid,
@@ -129,6 +131,6 @@ int peer_uid(const struct sockaddr_storage *local, const struct sockaddr_storage
     char answer[PEER_ANSWER_MAX_BYTES];
     ssize_t got = peer_ask(&question, answer, sizeof answer);
     if (got < 0)
-        return error_set(err, (int)got, "asking the kernel about the peer: %s", strerror((int)-got));
+        return error_errno(err, "asking the kernel about the peer");
     return peer_judge(answer, (size_t)got, local, peer, out_uid, err);
 }

@@ -21,8 +21,13 @@ bool socket_address_parse(const char *text, uint16_t port, struct sockaddr_stora
 /* "127.0.0.1" or "::1"; "" for other families. */
 void socket_address_text(const struct sockaddr_storage *address, char out_text[SOCKET_ADDRESS_TEXT_MAX_BYTES]);
 
-uint16_t socket_address_port(const struct sockaddr_storage *address); /* 0 for other families */
+/* 0 for other families. */
+uint16_t socket_address_port(const struct sockaddr_storage *address);
+
+/* Does nothing for other families. */
 void socket_address_set_port(struct sockaddr_storage *address, uint16_t port);
+
+/* What bind() and connect() are to be told. */
 socklen_t socket_address_length(const struct sockaddr_storage *address);
 
 /* 127.0.0.0/8, ::1, and ::ffff:127.0.0.0/104. */

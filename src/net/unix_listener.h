@@ -66,6 +66,7 @@ MUST_CHECK int unix_listener_new(const struct unix_listener_config *config, int 
 /* Ends a connection from outside of its own callbacks. */
 void unix_listener_cut(struct unix_connection *connection);
 
+/* All since the listener was made. */
 struct unix_listener_stats unix_listener_stats(const struct unix_listener *listener);
 
 /* Ends all; `on_closed` (may be NULL) comes from the loop when all is freed. NULL `listener` is fine: it doesn't. */

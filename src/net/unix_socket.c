@@ -71,7 +71,7 @@ static void unix_socket_temporary(char out_name[UNIX_SOCKET_NAME_BYTES])
     (void)snprintf(out_name, UNIX_SOCKET_NAME_BYTES, ".cicada-%016llx", (unsigned long long)number);
 }
 
-/* Gives `from` the name `to` unless that exists. */
+/* Gives `from` the name `to` unless that exists; on failure errno stays. */
 static int unix_socket_rename(int dir_fd, const char *from, const char *to)
 {
     if (renameat2(dir_fd, from, dir_fd, to, RENAME_NOREPLACE) == 0)
@@ -110,16 +110,20 @@ static int unix_socket_remove_dead(const char *path, int dir_fd, const char *nam
     int live = unix_socket_is_live(path);
     if (live == 1)
         return error_set(err, -EADDRINUSE, "another program listens there");
-    if (live < 0)
-        return error_set(err, live, "it can't be told whether another program listens there: %s", strerror(-live));
+    if (live < 0) {
+        errno = -live;
+        return error_errno(err, "it can't be told whether another program listens there");
+    }
     if (before.st_uid != geteuid())
         return error_set(err, -EPERM, "there is a dead socket of user %u", (unsigned)before.st_uid);
 
     char aside[UNIX_SOCKET_NAME_BYTES];
     unix_socket_temporary(aside);
     int rc = unix_socket_rename(dir_fd, name, aside);
+    if (rc == -ENOENT)
+        return 0;
     if (rc < 0)
-        return rc == -ENOENT ? 0 : error_set(err, rc, "removing the dead socket: %s", strerror(-rc));
+        return error_errno(err, "removing the dead socket");
     if (fstatat(dir_fd, aside, &after, AT_SYMLINK_NOFOLLOW) == 0 &&
         (after.st_ino != before.st_ino || after.st_dev != before.st_dev))
         (void)unix_socket_rename(dir_fd, aside, name); /* somebody was faster: put theirs back, and see it live */
@@ -134,7 +138,7 @@ static int unix_socket_publish(const char *path, int dir_fd, const char *from, c
     for (int i = 0; i < UNIX_SOCKET_TRIES; i++) {
         int rc = unix_socket_rename(dir_fd, from, name);
         if (rc != -EEXIST)
-            return rc < 0 ? error_set(err, rc, "giving it its name: %s", strerror(-rc)) : 0;
+            return rc < 0 ? error_errno(err, "giving it its name") : 0;
         rc = unix_socket_remove_dead(path, dir_fd, name, err);
         if (rc < 0)
             return rc;
