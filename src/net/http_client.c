@@ -333,7 +333,6 @@ static bool http_client_set_options(struct http_client_call *call, const struct 
     SET(CURLOPT_NOSIGNAL, 1L);
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_FOLLOWLOCATION, 0L);
-    SET(CURLOPT_PROXY, "");
     SET(CURLOPT_NOPROXY, "*"); /* else the site's http_proxy would catch what is asked of nodes */
     SET(CURLOPT_QUICK_EXIT, 1L);
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);

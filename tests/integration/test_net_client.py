@@ -119,8 +119,9 @@ def test_answer_is_handed_over_whole(server, target):
 
 def test_body_over_the_limit_ends_the_request(server, target):
     for serve in (endless, hundred_megabytes):
-        result = fetch(server, f"http://127.0.0.1:{target(serve).port}/", max=100000)
-        assert result["code"] < 0 and "larger" in result["why"] and result["length"] <= 100000
+        result = fetch(server, f"http://127.0.0.1:{target(serve).port}/", max=100000, timeout=20000)
+        assert "larger" in result["why"] and result["length"] <= 100000
+        assert result["took_ms"] < 10000  # and not at the deadline
 
 
 def test_hundred_megabytes_arrive_when_they_may(server, target):
@@ -129,8 +130,8 @@ def test_hundred_megabytes_arrive_when_they_may(server, target):
 
 
 def test_endless_head_ends_the_request(server, target):
-    result = fetch(server, f"http://127.0.0.1:{target(endless_head).port}/")
-    assert result["code"] < 0
+    result = fetch(server, f"http://127.0.0.1:{target(endless_head).port}/", timeout=20000)
+    assert "larger" in result["why"] and result["took_ms"] < 10000
 
 
 @pytest.mark.parametrize("serve", [silent, drip])
@@ -243,6 +244,17 @@ def test_name_is_looked_up_and_all_its_addresses_are_tried(server, target):
     assert b"\r\nHost: localhost:%d\r\n" % one.port in one.requests[0]
 
 
+def asked_names(name_server):
+    name_server.setblocking(False)
+    names = set()
+    while True:
+        try:
+            question = name_server.recv(4096)
+        except BlockingIOError:
+            return names
+        names.add(question[13:13 + question[12]])
+
+
 def test_names_that_hang_hold_up_nobody(tmp_path):
     if os.geteuid() != 0:
         pytest.skip("needs root: gives a process a resolv.conf of its own")
@@ -252,7 +264,8 @@ def test_names_that_hang_hold_up_nobody(tmp_path):
     (tmp_path / "nsswitch.conf").write_text("hosts: files dns\n")
     script = (f"mount --bind {tmp_path}/resolv.conf /etc/resolv.conf && mount --bind {tmp_path}/nsswitch.conf /etc/nsswitch.conf && "
               'exec "$0" "$@"')
-    server = NetServer("--sweep-ms", 50, prefix=["unshare", "-m", "sh", "-c", script])
+    server = NetServer("--sweep-ms", 50, prefix=["unshare", "-m", "sh", "-c", script],
+                       env={**os.environ, "UV_THREADPOOL_SIZE": "16"})
     askers = [server.connect() for _ in range(10)]
     begin = time.monotonic()
     for number, asker in enumerate(askers):
@@ -266,6 +279,7 @@ def test_names_that_hang_hold_up_nobody(tmp_path):
         assert result["code"] == -110 and "looking up" in result["why"]
         asker.close()
     assert time.monotonic() - begin < 15
+    assert 1 <= len(asked_names(name_server)) <= 2  # though the pool has room for more
     server.close()  # though two look-ups still hang
     name_server.close()
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The HTTP server under clients that are slow, many, or greedy: they are ended, and others are served."""
+import os
 import resource
 import socket
-import subprocess
 import threading
 import time
 
@@ -163,16 +163,15 @@ def limit_descriptors(count):
     return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))
 
 
-def open_descriptors(server):
-    listing = subprocess.run(["ls", f"/proc/{server.process.pid}/fd"], capture_output=True, text=True, check=True)
-    return len(listing.stdout.split())
+def lowest_free_descriptor(server):
+    taken = {int(name) for name in os.listdir(f"/proc/{server.process.pid}/fd")}
+    return min(set(range(len(taken) + 1)) - taken)
 
 
 def test_without_descriptors_it_waits_without_work_and_recovers(server_with, tmp_path):
     path = tmp_path / "socket"
     server = server_with("--socket", path)
-    held = open_descriptors(server)
-    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (held, 20000))
+    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (lowest_free_descriptor(server), 20000))
     waiting = server.connect()  # the kernel accepts it; the server can't
     waiting.send_request("/hello")
     client = socket.socket(socket.AF_UNIX)

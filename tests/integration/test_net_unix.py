@@ -46,7 +46,7 @@ def test_socket_is_private_and_goes_with_the_server(path):
 
 
 def test_living_socket_is_never_taken(server, path):
-    assert "another program listens there" in refused("--socket", path)
+    assert "': another program listens there" in refused("--socket", path)
     client = client_of(path)
     client.send(b"here")
     wait_until(lambda: server.stats()["client_bytes"] == 4, "the bytes")
@@ -63,7 +63,7 @@ def test_living_socket_with_a_full_queue_is_not_taken(path):
             client.setblocking(False)
             client.connect_ex(str(path))
             clients.append(client)
-        assert "another program listens there" in refused("--socket", path)
+        assert "': another program listens there" in refused("--socket", path)
         for client in clients:
             client.close()
 
