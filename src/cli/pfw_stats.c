@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/columns.h"
 #include "cli/command.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 
-enum { STATS_COLUMNS = 10, STATS_TEXT_COLUMNS = 4, STATS_CELL_GAP = 2 };
+enum { STATS_TEXT_COLUMNS = 4 };
 
 struct stats_values {
     struct command_filtered filtered;
@@ -104,17 +105,6 @@ static struct pfw_stats_row *stats_sort(struct stats *stats)
 
 /* ---- table ---- */
 
-/* One line of the table; each cell is a part of `text`. */
-struct stats_line {
-    struct buf text;
-    size_t ends[STATS_COLUMNS];
-};
-
-static void stats_line_cleanup(struct stats_line *line)
-{
-    buf_fini(&line->text);
-}
-
 static void stats_number(struct buf *out, double number)
 {
     buf_printf(out, "%.6g", number);
@@ -126,107 +116,49 @@ static void stats_quantile(struct buf *out, const struct pfw_sketch *sketch, dou
     stats_number(out, pfw_sketch_quantile(sketch, part));
 }
 
-static void stats_fill_line(const struct pfw_hosts *hosts, const struct pfw_stats_row *row, struct stats_line *line)
+static void stats_fill_line(const struct pfw_hosts *hosts, const struct pfw_stats_row *row, struct columns *columns)
 {
-    struct buf *out = &line->text;
+    struct buf *out = columns_begin(columns);
     const struct pfw_sketch *sketch = row->sketch;
     const char *host = pfw_hosts_label(hosts, row->host);
-    size_t column = 0;
-    buf_reset(out);
     command_clean(out, host, strlen(host));
-    line->ends[column++] = out->length;
+    columns_end_cell(columns);
     command_clean(out, row->category.at, cursor_left(&row->category));
-    line->ends[column++] = out->length;
+    columns_end_cell(columns);
     command_clean(out, row->name.at, cursor_left(&row->name));
-    line->ends[column++] = out->length;
+    columns_end_cell(columns);
     command_clean(out, row->key.at, cursor_left(&row->key));
-    line->ends[column++] = out->length;
+    columns_end_cell(columns);
     buf_u64(out, sketch->count);
-    line->ends[column++] = out->length;
+    columns_end_cell(columns);
     stats_number(out, pfw_sketch_mean(sketch));
-    line->ends[column++] = out->length;
+    columns_end_cell(columns);
     stats_quantile(out, sketch, 0.5);
-    line->ends[column++] = out->length;
+    columns_end_cell(columns);
     stats_quantile(out, sketch, 0.99);
-    line->ends[column++] = out->length;
+    columns_end_cell(columns);
     stats_number(out, sketch->min);
-    line->ends[column++] = out->length;
+    columns_end_cell(columns);
     stats_number(out, sketch->max);
-    line->ends[column++] = out->length;
-}
-
-static void stats_fill_head(struct stats_line *line)
-{
-    static const char *const heads[STATS_COLUMNS] = {"host", "cat", "name", "key", "count",
-                                                     "mean", "p50", "p99",  "min", "max"};
-    buf_reset(&line->text);
-    for (size_t i = 0; i < STATS_COLUMNS; i++) {
-        buf_text(&line->text, heads[i]);
-        line->ends[i] = line->text.length;
-    }
-}
-
-static size_t stats_cell_begin(const struct stats_line *line, size_t column)
-{
-    return column == 0 ? 0 : line->ends[column - 1];
-}
-
-/* How many columns a terminal uses for it: characters, as far as one can tell without knowing its fonts. */
-static size_t stats_cell_width(const struct stats_line *line, size_t column)
-{
-    size_t width = 0;
-    for (size_t i = stats_cell_begin(line, column); i < line->ends[column]; i++)
-        width += ((unsigned char)line->text.data[i] & 0xc0) != 0x80;
-    return width;
-}
-
-static void stats_pad(struct buf *out, size_t blanks)
-{
-    for (size_t i = 0; i < blanks; i++)
-        buf_char(out, ' ');
-}
-
-static void stats_put_line(const struct stats_line *line, const size_t widths[STATS_COLUMNS], struct buf *out)
-{
-    for (size_t i = 0; i < STATS_COLUMNS; i++) {
-        size_t begin = stats_cell_begin(line, i);
-        size_t blanks = widths[i] - stats_cell_width(line, i);
-        bool is_text = i < STATS_TEXT_COLUMNS;
-        stats_pad(out, (i > 0 ? STATS_CELL_GAP : 0) + (is_text ? 0 : blanks));
-        buf_bytes(out, line->text.data + begin, line->ends[i] - begin);
-        stats_pad(out, is_text ? blanks : 0);
-    }
-    buf_char(out, '\n');
-}
-
-static void stats_widen(const struct stats_line *line, size_t widths[STATS_COLUMNS])
-{
-    for (size_t i = 0; i < STATS_COLUMNS && line->text.status == 0; i++) {
-        size_t width = stats_cell_width(line, i);
-        widths[i] = width > widths[i] ? width : widths[i];
-    }
+    columns_end_cell(columns);
 }
 
 static int stats_print_table(struct stats *stats, const struct pfw_stats_row *rows, struct error *err)
 {
-    CLEANUP(stats_line_cleanup) struct stats_line line;
-    buf_init(&line.text, SIZE_MAX);
-    size_t widths[STATS_COLUMNS] = {0};
-    stats_fill_head(&line);
-    stats_widen(&line, widths);
+    static const char *const heads[] = {"host", "cat", "name", "key", "count", "mean", "p50", "p99", "min", "max"};
+    CLEANUP(columns_cleanup) struct columns columns;
+    columns_init(&columns, ARRAY_LENGTH(heads), STATS_TEXT_COLUMNS);
+    columns_heads(&columns, heads);
+    columns_measure(&columns);
     for (uint32_t i = 0; i < stats->stats.count; i++) {
-        stats_fill_line(&stats->stats.hosts, &rows[i], &line);
-        stats_widen(&line, widths);
+        stats_fill_line(&stats->stats.hosts, &rows[i], &columns);
+        columns_measure(&columns);
     }
-    stats_fill_head(&line);
-    int rc = buf_status(&line.text, err);
-    if (rc == 0)
-        stats_put_line(&line, widths, &stats->output.text);
+    columns_heads(&columns, heads);
+    int rc = columns_put(&columns, &stats->output.text, err);
     for (uint32_t i = 0; i < stats->stats.count && rc == 0; i++) {
-        stats_fill_line(&stats->stats.hosts, &rows[i], &line);
-        rc = buf_status(&line.text, err);
-        if (rc == 0)
-            stats_put_line(&line, widths, &stats->output.text);
+        stats_fill_line(&stats->stats.hosts, &rows[i], &columns);
+        rc = columns_put(&columns, &stats->output.text, err);
         if (rc == 0)
             rc = output_drain(&stats->output, err);
     }
