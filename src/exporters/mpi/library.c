@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mpi/library.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "constants.h" /* generated: LIBRARY_BYTE_SYMBOL, … */
+#include "mpi/caller.h"
+#include "mpi/symbols.h"
+#include "mpi/ticks.h"
+
+struct library library;
+
+static pthread_once_t library_once = PTHREAD_ONCE_INIT;
+
+/* `field` of the library is function PMPI_X. A void pointer becomes one to a function as dlsym(3) shows it. */
+#define LIBRARY_FIND(field, name)                                                                                      \
+    do {                                                                                                               \
+        void *found = symbols_next(name);                                                                              \
+        memcpy(&library.field, &found, sizeof found);                                                                  \
+    } while (0)
+
+static void library_open(void)
+{
+    ticks_open();
+    caller_library = symbols_object(symbols_next("PMPI_Init"));
+    LIBRARY_FIND(type_size_x, "PMPI_Type_size_x");
+    LIBRARY_FIND(get_elements_x, "PMPI_Get_elements_x");
+    LIBRARY_FIND(test_cancelled, "PMPI_Test_cancelled");
+    LIBRARY_FIND(comm_rank, "PMPI_Comm_rank");
+    LIBRARY_FIND(comm_size, "PMPI_Comm_size");
+    LIBRARY_FIND(comm_remote_size, "PMPI_Comm_remote_size");
+    LIBRARY_FIND(comm_test_inter, "PMPI_Comm_test_inter");
+    LIBRARY_FIND(topo_test, "PMPI_Topo_test");
+    LIBRARY_FIND(cartdim_get, "PMPI_Cartdim_get");
+    LIBRARY_FIND(cart_shift, "PMPI_Cart_shift");
+    LIBRARY_FIND(graph_neighbors_count, "PMPI_Graph_neighbors_count");
+    LIBRARY_FIND(dist_graph_neighbors_count, "PMPI_Dist_graph_neighbors_count");
+    library.byte = LIBRARY_BYTE;
+    library.no_op = LIBRARY_NO_OP;
+}
+
+void *library_look_up(struct calls_function *function, enum calls_entry entry)
+{
+    (void)pthread_once(&library_once, library_open);
+    char name[128] = "P";
+    (void)strncat(name, function->name, sizeof name - 2);
+    void *next = symbols_next(entry == CALLS_PMPI ? name : name + 1);
+    __atomic_store_n(&function->next[entry], next, __ATOMIC_RELEASE);
+    return next;
+}
