@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { COLUMNS_GAP = 2 };
 
@@ -27,10 +28,10 @@ static void columns_pad(struct buf *out, size_t blanks)
         buf_char(out, ' ');
 }
 
-void columns_init(struct columns *columns, size_t count, size_t text_count)
+void columns_init(struct columns *columns, const char *sides)
 {
-    assert(count <= COLUMNS_MAX && text_count <= count);
-    *columns = (struct columns){.count = count, .text_count = text_count};
+    *columns = (struct columns){.sides = sides, .count = strlen(sides)};
+    assert(columns->count <= COLUMNS_MAX);
     buf_init(&columns->line, SIZE_MAX);
 }
 
@@ -82,7 +83,7 @@ int columns_put(const struct columns *columns, struct buf *out, struct error *er
         size_t begin = columns_cell_begin(columns, i);
         size_t width = columns_cell_width(columns, i);
         size_t blanks = width < columns->widths[i] ? columns->widths[i] - width : 0;
-        bool is_text = i < columns->text_count;
+        bool is_text = columns->sides[i] == 'l';
         bool is_last = i + 1 == columns->count;
         columns_pad(out, (i > 0 ? COLUMNS_GAP : 0) + (is_text ? 0 : blanks));
         buf_bytes(out, columns->line.data + begin, columns->ends[i] - begin);

@@ -17,15 +17,16 @@
 
 /* Fields are columns.c's. */
 struct columns {
+    const char *sides; /* one letter a column: 'l' for text, 'r' for numbers; borrowed */
     size_t count;
-    size_t text_count; /* the first so many are text, to the left; the others numbers, to the right */
     size_t widths[COLUMNS_MAX];
     struct buf line;
     size_t ends[COLUMNS_MAX]; /* of the cells so far, in `line` */
     size_t cells;
 };
 
-void columns_init(struct columns *columns, size_t count, size_t text_count);
+/* `sides`, such as "llrr", says for each column to which side its cells go. */
+void columns_init(struct columns *columns, const char *sides);
 void columns_fini(struct columns *columns);
 static inline void columns_cleanup(struct columns *columns)
 {

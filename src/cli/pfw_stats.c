@@ -12,8 +12,6 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 
-enum { STATS_TEXT_COLUMNS = 4 };
-
 struct stats_values {
     struct command_filtered filtered;
     bool is_json;
@@ -147,7 +145,7 @@ static int stats_print_table(struct stats *stats, const struct pfw_stats_row *ro
 {
     static const char *const heads[] = {"host", "cat", "name", "key", "count", "mean", "p50", "p99", "min", "max"};
     CLEANUP(columns_cleanup) struct columns columns;
-    columns_init(&columns, ARRAY_LENGTH(heads), STATS_TEXT_COLUMNS);
+    columns_init(&columns, "llllrrrrrr");
     columns_heads(&columns, heads);
     columns_measure(&columns);
     for (uint32_t i = 0; i < stats->stats.count; i++) {
