@@ -182,7 +182,8 @@ def test_a(child):
     time.sleep(1000)
 """)
     running = subprocess.Popen([project.root / "script/test", "--integration"], cwd=project.root, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL)
+                               stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # ignored in a job with &
     pids = project.root / "pids"
     wait_for(pids.exists)
     running.send_signal(signal.SIGINT)
