@@ -47,7 +47,9 @@ class Dying:
 
 
 def read_lines(path):
-    """The lines of a trace, which must be whole."""
+    """The lines of a trace, which must be whole. Before its first write has begun a file is empty, and no gzip file."""
+    if path.stat().st_size == 0:
+        return []
     if path.suffix == ".gz":
         subprocess.run(["gzip", "-t", path], check=True, capture_output=True)
         text = gzip.decompress(path.read_bytes())
