@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mpi/caller.h"
+#include "exporters/mpi/caller.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,9 +27,8 @@ static const struct {
     const char *text;
     bool is_large;
 } caller_suffixes[] = {
-    {"", false},       {"_", false},           {"__", false},            {"_f", false},
-    {"_f08_", false},  {"_f08ts_", false},     {"_f08", false},          {"_f08ts", false},
-    {"_f08_large_", true}, {"_f08ts_large_", true},
+    {"", false},        {"_", false},    {"__", false},     {"_f", false},         {"_f08_", false},
+    {"_f08ts_", false}, {"_f08", false}, {"_f08ts", false}, {"_f08_large_", true}, {"_f08ts_large_", true},
 };
 
 static bool caller_is_suffix(const char *text, bool is_large)

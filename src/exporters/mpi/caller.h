@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "mpi/symbols.h"
+#include "exporters/mpi/symbols.h"
 
 /* Where the MPI library is mapped; set once, before the first question. */
 extern __attribute__((visibility("hidden"))) struct symbols_range caller_library;

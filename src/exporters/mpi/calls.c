@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mpi/calls.h"
+#include "exporters/mpi/calls.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -46,8 +46,8 @@ static MetricProxyValue *calls_ask(struct calls_metric *metric, const char *name
         return __atomic_load_n(&metric->value, __ATOMIC_RELAXED);
     int kept_errno = errno;
     (void)pthread_once(&calls.once, calls_connect);
-    MetricProxyValue *value = is_time ? metric_proxy_timer_new(calls.client, name, doc)
-                                      : metric_proxy_counter_new(calls.client, name, doc);
+    MetricProxyValue *value =
+        is_time ? metric_proxy_timer_new(calls.client, name, doc) : metric_proxy_counter_new(calls.client, name, doc);
     __atomic_store_n(&metric->value, value, __ATOMIC_RELAXED);
     __atomic_store_n(&metric->is_asked, 1, __ATOMIC_RELEASE);
     errno = kept_errno;

@@ -32,8 +32,8 @@ struct calls_function {
 };
 
 /* The function whose next one this thread is in. A tool behind us that calls PMPI itself is not counted again. */
-extern __attribute__((visibility("hidden"), tls_model("initial-exec"))) _Thread_local const struct calls_function
-    *calls_running;
+extern __attribute__((visibility("hidden"),
+                      tls_model("initial-exec"))) _Thread_local const struct calls_function *calls_running;
 
 /* Counts one call that took `elapsed_ns` and moved these bytes. */
 void calls_count(struct calls_function *function, uint64_t elapsed_ns, uint64_t in_bytes, uint64_t out_bytes);

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mpi/completion.h"
+#include "exporters/mpi/completion.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 
 enum { COMPLETION_FEW = 16 }; /* requests for which the stack has room */
 
-/* The requests of one call, taken: what is known of each, and where MPI writes the statuses. */
+/* A request that was given to MPI: MPI changes the handle. */
+struct completion_request {
+    struct requests_slot *slot; /* NULL: nobody follows it */
+    uint64_t key;
+};
+
+/* The requests of one call, taken, and where MPI writes the statuses. */
 struct completion {
     int count;
-    int followed; /* how many of them are */
-    struct requests_slot **slots; /* [count]; NULL for those that nobody follows; NULL itself when there is none */
-    uint64_t *keys;               /* [count]: MPI changes the handles */
-    MPI_Status *statuses;
+    struct completion_request *requests; /* [count] */
+    MPI_Status *statuses;                /* [count], or one */
     void *memory;
-    struct requests_slot *few_slots[COMPLETION_FEW];
-    uint64_t few_keys[COMPLETION_FEW];
+    struct completion_request few_requests[COMPLETION_FEW];
     MPI_Status few_statuses[COMPLETION_FEW];
 };
 
@@ -24,9 +27,8 @@ static inline uint64_t completion_key(MPI_Request request)
     return (uint64_t)(uintptr_t)request;
 }
 
-static void completion_add(struct calls_function *function, MPI_Request request, const struct requests_entry *entry)
+static void completion_add(MPI_Request request, const struct requests_entry *entry)
 {
-    (void)function;
     if (!requests_add(completion_key(request), entry))
         calls_lost_request();
 }
@@ -34,7 +36,7 @@ static void completion_add(struct calls_function *function, MPI_Request request,
 void completion_follow(struct calls_function *function, MPI_Request request, enum requests_kind kind)
 {
     const struct requests_entry entry = {.function = function, .kind = kind};
-    completion_add(function, request, &entry);
+    completion_add(request, &entry);
 }
 
 void completion_follow_persistent(struct calls_function *function, MPI_Request request, enum requests_kind kind,
@@ -45,7 +47,7 @@ void completion_follow_persistent(struct calls_function *function, MPI_Request r
                                          .start_in_bytes = by_start.in,
                                          .start_out_bytes = by_start.out,
                                          .is_persistent = true};
-    completion_add(function, request, &entry);
+    completion_add(request, &entry);
 }
 
 static void completion_count_start(MPI_Request request)
@@ -85,8 +87,9 @@ static void completion_settle(struct requests_slot *slot, uint64_t key, const MP
 {
     const struct requests_entry *entry = &slot->entry;
     if (is_moved && entry->kind != REQUESTS_NOTHING) {
-        uint64_t bytes = sizes_of_status(status);
-        calls_moved(entry->function, entry->kind == REQUESTS_IN ? bytes : 0, entry->kind == REQUESTS_OUT ? bytes : 0);
+        uint64_t bytes = sizes_of_request(status, entry->kind == REQUESTS_RECEIVE);
+        bool is_out = entry->kind == REQUESTS_WRITE;
+        calls_moved(entry->function, is_out ? 0 : bytes, is_out ? bytes : 0);
     }
     if (entry->is_persistent)
         requests_put_back(slot, key);
@@ -138,19 +141,15 @@ static void completion_forget(int count, const MPI_Request *requests)
 
 static bool completion_make_room(struct completion *c)
 {
-    c->slots = c->few_slots;
-    c->keys = c->few_keys;
+    c->requests = c->few_requests;
     c->statuses = c->few_statuses;
     if (c->count <= COMPLETION_FEW)
         return true;
-    size_t each = sizeof *c->slots + sizeof *c->keys + sizeof *c->statuses;
-    c->memory = calloc((size_t)c->count, each);
+    c->memory = calloc((size_t)c->count, sizeof *c->requests + sizeof *c->statuses);
     if (c->memory == NULL)
         return false;
-    /* The order keeps each array aligned. */
-    c->keys = c->memory;
-    c->slots = (void *)(c->keys + c->count);
-    c->statuses = (void *)(c->slots + c->count);
+    c->requests = c->memory;
+    c->statuses = (void *)(c->requests + c->count); /* requests are of 16 bytes: statuses are aligned behind them */
     return true;
 }
 
@@ -181,8 +180,8 @@ static bool completion_begin(struct completion *c, int count, const MPI_Request 
     if (has_statuses)
         c->statuses = statuses;
     for (int i = 0; i < count; i++) {
-        c->keys[i] = completion_key(requests[i]);
-        c->slots[i] = requests_take(c->keys[i]);
+        c->requests[i].key = completion_key(requests[i]);
+        c->requests[i].slot = requests_take(c->requests[i].key);
     }
     return true;
 }
@@ -190,23 +189,24 @@ static bool completion_begin(struct completion *c, int count, const MPI_Request 
 /* Request `index` has completed, as status `at` tells: its own error counts when the call says that there are some. */
 static void completion_end_one(struct completion *c, int index, int at, int result)
 {
-    if (index < 0 || index >= c->count || c->slots[index] == NULL)
+    if (index < 0 || index >= c->count || c->requests[index].slot == NULL)
         return;
+    struct completion_request *request = &c->requests[index];
     const MPI_Status *status = &c->statuses[at];
     bool is_in_status = result == MPI_ERR_IN_STATUS;
     if (is_in_status && status->MPI_ERROR == MPI_ERR_PENDING)
         return;
-    completion_settle(c->slots[index], c->keys[index], status,
+    completion_settle(request->slot, request->key, status,
                       result == MPI_SUCCESS || (is_in_status && status->MPI_ERROR == MPI_SUCCESS));
-    c->slots[index] = NULL;
+    request->slot = NULL;
 }
 
 /* What has not completed is followed on. */
 static void completion_end(struct completion *c)
 {
     for (int i = 0; i < c->count; i++) {
-        if (c->slots[i] != NULL)
-            requests_put_back(c->slots[i], c->keys[i]);
+        if (c->requests[i].slot != NULL)
+            requests_put_back(c->requests[i].slot, c->requests[i].key);
     }
     free(c->memory);
 }

@@ -13,19 +13,21 @@
 
 #include <mpi.h>
 
-#include "mpi/calls.h"
-#include "mpi/requests.h"
-#include "mpi/sizes.h"
+#include "exporters/mpi/calls.h"
+#include "exporters/mpi/requests.h"
+#include "exporters/mpi/sizes.h"
 
 /* Follows a request that receives, reads or writes, or that is persistent and moves `by_start` with each start. */
 void completion_follow(struct calls_function *function, MPI_Request request, enum requests_kind kind);
 void completion_follow_persistent(struct calls_function *function, MPI_Request request, enum requests_kind kind,
                                   struct sizes by_start);
 
+/* MPI_Start, MPI_Startall; MPI_Request_free: what such a request receives later nobody learns. */
 int completion_start(int (*next)(MPI_Request *), MPI_Request *request);
 int completion_startall(int (*next)(int, MPI_Request *), int count, MPI_Request *requests);
 int completion_free(int (*next)(MPI_Request *), MPI_Request *request);
 
+/* MPI_Wait… and MPI_Test…: called as MPI calls them, with `next` before. */
 int completion_wait(int (*next)(MPI_Request *, MPI_Status *), MPI_Request *request, MPI_Status *status);
 int completion_waitall(int (*next)(int, MPI_Request *, MPI_Status *), int count, MPI_Request *requests,
                        MPI_Status *statuses);

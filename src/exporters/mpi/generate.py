@@ -20,6 +20,7 @@ import header  # noqa: E402
 
 TABLE = Path(__file__).resolve().parent / "sizes.table"
 SPDX = "/* SPDX-License-Identifier: BSD-3-Clause */\n"
+MODULES = ("caller", "calls", "completion", "library", "sizes", "ticks")
 MADE = "/* Made by generate.py from mpi.h and sizes.table: change those. */\n"
 
 
@@ -183,7 +184,7 @@ class Wrapper:
         return lines
 
     def after_request(self):
-        kinds = {"receives": "REQUESTS_IN", "reads": "REQUESTS_IN", "writes": "REQUESTS_OUT"}
+        kinds = {"receives": "REQUESTS_RECEIVE", "reads": "REQUESTS_READ", "writes": "REQUESTS_WRITE"}
         found = [action for action in kinds if action in self.actions]
         is_persistent = re.search(r"_init(_c)?$", self.name) is not None
         if is_persistent and (found or "moves" in self.actions):
@@ -201,8 +202,7 @@ def wrappers_text(wrappers):
     return "\n".join([
         SPDX + MADE,
         '#include <mpi.h>\n',
-        '#include "mpi/caller.h"', '#include "mpi/calls.h"', '#include "mpi/completion.h"', '#include "mpi/library.h"',
-        '#include "mpi/sizes.h"', '#include "mpi/ticks.h"\n',
+        *(f'#include "exporters/mpi/{module}.h"' for module in MODULES), "",
         '#define WRAPPER __attribute__((visibility("default")))\n',
         f"static struct calls_function wrappers_functions[{len(wrappers)}] = {{", *rows, "};\n",
         *(wrapper.text() for wrapper in wrappers),
@@ -221,7 +221,7 @@ def constants_text(symbols):
     lines = [SPDX + MADE, "#ifndef CONSTANTS_H", "#define CONSTANTS_H", ""]
     for name, type_name in header.CONSTANTS.items():
         symbol = symbols[name]
-        value = f'(({type_name})symbols_next("{symbol}"))' if symbol else name
+        value = f'(({type_name})symbols_variable("{symbol}"))' if symbol else name
         lines.append(f"#define LIBRARY_{name.removeprefix('MPI_')} {value}")
     return "\n".join([*lines, "", "#endif", ""])
 

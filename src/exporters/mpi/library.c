@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mpi/library.h"
+#include "exporters/mpi/library.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "constants.h" /* generated: LIBRARY_BYTE_SYMBOL, … */
-#include "mpi/caller.h"
-#include "mpi/symbols.h"
-#include "mpi/ticks.h"
+#include "exporters/mpi/caller.h"
+#include "exporters/mpi/symbols.h"
+#include "exporters/mpi/ticks.h"
+
+enum { LIBRARY_NAME_MAX_BYTES = 128 };
 
 struct library library;
 
@@ -43,8 +46,8 @@ static void library_open(void)
 void *library_look_up(struct calls_function *function, enum calls_entry entry)
 {
     (void)pthread_once(&library_once, library_open);
-    char name[128] = "P";
-    (void)strncat(name, function->name, sizeof name - 2);
+    char name[LIBRARY_NAME_MAX_BYTES];
+    (void)snprintf(name, sizeof name, "P%s", function->name);
     void *next = symbols_next(entry == CALLS_PMPI ? name : name + 1);
     __atomic_store_n(&function->next[entry], next, __ATOMIC_RELEASE);
     return next;

@@ -8,7 +8,7 @@
 
 #include <mpi.h>
 
-#include "mpi/calls.h"
+#include "exporters/mpi/calls.h"
 
 struct library {
     int (*type_size_x)(MPI_Datatype, MPI_Count *);
@@ -35,6 +35,7 @@ extern __attribute__((visibility("hidden"))) struct library library;
  */
 void *library_look_up(struct calls_function *function, enum calls_entry entry);
 
+/* The same, quick from the second call on. */
 static inline void *library_next(struct calls_function *function, enum calls_entry entry)
 {
     void *next = __atomic_load_n(&function->next[entry], __ATOMIC_ACQUIRE);

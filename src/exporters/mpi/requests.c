@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mpi/requests.h"
+#include "exporters/mpi/requests.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <sys/mman.h>
 
 enum {
-    REQUESTS_BUCKET = 8,              /* keys: one cache line */
-    REQUESTS_FIRST_BUCKETS_BITS = 9,  /* the first table: 4,096 requests */
-    REQUESTS_LEVELS = 10,             /* each twice as large as the one before: four million in all */
+    REQUESTS_BUCKET = 8,             /* keys: one cache line */
+    REQUESTS_FIRST_BUCKETS_BITS = 9, /* the first table: 4,096 requests */
+    REQUESTS_LEVELS = 10,            /* each twice as large as the one before: four million in all */
 };
 
 /* Keys that are no handles: handles are addresses or 32 bits. */

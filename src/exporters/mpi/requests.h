@@ -16,7 +16,7 @@
 struct calls_function;
 
 /* What the status of a completed request tells. */
-enum requests_kind { REQUESTS_NOTHING, REQUESTS_IN, REQUESTS_OUT };
+enum requests_kind { REQUESTS_NOTHING, REQUESTS_RECEIVE, REQUESTS_READ, REQUESTS_WRITE };
 
 struct requests_entry {
     struct calls_function *function; /* whose bytes these are */

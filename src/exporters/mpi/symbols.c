@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mpi/symbols.h"
+#include "exporters/mpi/symbols.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -42,14 +42,24 @@ static void *symbols_in_loaded(const char *name)
     return found;
 }
 
-void *symbols_next(const char *name)
+static void *symbols_find(void *from, const char *name)
 {
     int kept_errno = errno;
-    void *found = dlsym(RTLD_NEXT, name);
+    void *found = dlsym(from, name);
     if (found == NULL)
         found = symbols_in_loaded(name);
     errno = kept_errno;
     return found;
+}
+
+void *symbols_next(const char *name)
+{
+    return symbols_find(RTLD_NEXT, name);
+}
+
+void *symbols_variable(const char *name)
+{
+    return symbols_find(RTLD_DEFAULT, name);
 }
 
 struct symbols_search {

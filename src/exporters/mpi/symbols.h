@@ -16,6 +16,12 @@
  */
 void *symbols_next(const char *name);
 
+/*
+ * The variable `name` as all of the process see it, which may be a copy in the program itself (the linker makes one
+ * when the program was not compiled as position independent). NULL when there is none.
+ */
+void *symbols_variable(const char *name);
+
 /* Where the object that contains `address` is mapped. */
 struct symbols_range {
     uintptr_t start;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "mpi/ticks.h"
+#include "exporters/mpi/ticks.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,6 +11,10 @@
 
 static const uint64_t ticks_one = UINT64_C(1) << 32;
 static const double ticks_ns_per_second = 1e9;
+
+/* What can be the rate of a counter, per second: others are mistakes. */
+static const double ticks_forced_least = 1e6;
+static const double ticks_forced_most = 1e11;
 
 /* Reading two clocks one after the other is off by some 50 ns: after 0.1 s that is less than a millionth. */
 static const int64_t ticks_good_after_ns = 100000000;
@@ -44,11 +48,12 @@ static bool ticks_is_invariant(void)
 static uint64_t ticks_forced_rate(void)
 {
     const char *text = secure_getenv("FORCED_TICKS");
-    char *end = NULL;
-    unsigned long long per_second = text != NULL && *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
-    if (per_second < 1000 || *end != '\0')
+    double per_second = 0;
+    for (; text != NULL && *text >= '0' && *text <= '9'; text++)
+        per_second = per_second * 10 + (*text - '0');
+    if (text == NULL || *text != '\0' || per_second < ticks_forced_least || per_second > ticks_forced_most)
         return 0;
-    return (uint64_t)(ticks_ns_per_second * (double)ticks_one / (double)per_second);
+    return (uint64_t)(ticks_ns_per_second * (double)ticks_one / per_second);
 }
 
 void ticks_open(void)

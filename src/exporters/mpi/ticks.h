@@ -42,6 +42,7 @@ static inline int64_t ticks_mono_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* An instant, for ticks_to_ns(). */
 static inline uint64_t ticks_now(void)
 {
 #if defined(__x86_64__)
