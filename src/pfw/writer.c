@@ -4,8 +4,10 @@
  * failure; what was not taken goes back into the queue. Passes begin when lines have waited for a flush interval, when
  * somebody asks, or when the queue is half full; after a failure only at intervals or when somebody asks.
  *
- * After a pass the thread sleeps until the next interval would end. Has nothing come by then, it sleeps until the next
- * append, which then is written at once: so a tick that is as long as the interval costs one wake-up.
+ * After a pass the thread sleeps until a tenth past the end of the next interval, or until an append that comes less
+ * than a tenth before it: so ticks that are as long as the interval, or an even part of it, cost one wake-up a pass,
+ * though they come a little early or late. Has nothing come by then, it sleeps until the next append, which then is
+ * written at once.
  */
 #include "pfw/writer.h"
 
@@ -27,6 +29,7 @@
 enum {
     WRITER_STACK_BYTES = 256 * 1024,
     WRITER_EXTRA_MAX_BYTES = 1024 * 1024, /* of lines that a callback may add */
+    WRITER_SLACK_PART = 10,               /* of a flush interval */
 };
 
 /* At most so often a failure is tried again, and the file is looked for at its path. */
@@ -48,14 +51,14 @@ struct pfw_writer {
     uint64_t asked;                  /* number of the last request to flush */
     uint64_t answered;               /* the last request that a pass was for */
     struct error answer;             /* how that pass ended */
-    bool is_idle;                    /* the thread sleeps until somebody wakes it */
+    bool is_asleep;                  /* the thread waits; nobody has woken it yet */
+    int64_t next_flush_mono_ns;      /* INT64_MAX: only when asked */
     bool is_closing;
     bool is_ended;     /* the thread has let go of the file */
     bool is_abandoned; /* the user has gone: no callback any more, and the thread frees the writer */
 
     /* the writer's thread alone */
     struct pfw_file *file;
-    int64_t next_flush_mono_ns;
     int64_t looked_mono_ns;  /* when the file was last looked for at its path */
     bool is_gone;            /* it has been removed, and no new one could be begun */
     bool is_new;             /* the file was begun anew, and on_new_file() not yet asked */
@@ -297,16 +300,28 @@ static bool writer_is_half_full(const struct pfw_writer *writer)
     return writer->queue.buffered_bytes >= writer->options.buffer_max_bytes / 2 && !writer->status.is_failing;
 }
 
+/* With the lock held: are lines that are there now to be written? */
+static bool writer_is_due(const struct pfw_writer *writer)
+{
+    if (writer->next_flush_mono_ns == INT64_MAX)
+        return false;
+    int64_t slack_ns = writer->options.flush_interval_ms * CLOCK_NS_PER_MS / WRITER_SLACK_PART;
+    return clock_mono_ns() >= writer->next_flush_mono_ns - slack_ns;
+}
+
 /* Sleeps until a pass is due, with the lock held. */
 static void writer_sleep(struct pfw_writer *writer)
 {
+    int64_t slack_ns = writer->options.flush_interval_ms * CLOCK_NS_PER_MS / WRITER_SLACK_PART;
     while (!writer->is_closing && writer->asked == writer->answered && !writer_is_half_full(writer)) {
-        bool is_past = writer->next_flush_mono_ns != INT64_MAX && clock_mono_ns() >= writer->next_flush_mono_ns;
-        if (is_past && (!pfw_queue_is_empty(&writer->queue) || writer->status.is_failing))
+        bool has_work = !pfw_queue_is_empty(&writer->queue) || writer->status.is_failing;
+        bool is_due = writer_is_due(writer);
+        if (has_work && is_due)
             return;
-        writer->is_idle = is_past;
-        (void)writer_wait(writer, &writer->wake, is_past ? INT64_MAX : writer->next_flush_mono_ns);
-        writer->is_idle = false;
+        bool has_end = writer->next_flush_mono_ns != INT64_MAX && !is_due;
+        writer->is_asleep = true;
+        (void)writer_wait(writer, &writer->wake, has_end ? writer->next_flush_mono_ns + slack_ns : INT64_MAX);
+        writer->is_asleep = false;
     }
 }
 
@@ -343,10 +358,10 @@ static void *writer_run(void *context)
         struct error err = {0};
         int64_t pass_mono_ns = clock_mono_ns();
         int rc = writer_pass(writer, length, &err);
-        writer->next_flush_mono_ns = writer_next_flush(writer, pass_mono_ns, rc < 0);
         writer_report(writer, rc, &err);
 
         writer_lock(writer);
+        writer->next_flush_mono_ns = writer_next_flush(writer, pass_mono_ns, rc < 0);
         writer->answered = asked;
         writer->answer = rc < 0 ? err : (struct error){0}; /* a failure that did no harm may have left its words */
         (void)pthread_cond_broadcast(&writer->settled);    /* fails only for what is no condition */
@@ -428,8 +443,10 @@ void pfw_writer_append(struct pfw_writer *writer, const char *lines, size_t leng
         return;
     writer_lock(writer);
     pfw_queue_append(&writer->queue, lines, length, events);
-    if ((writer->is_idle && writer->options.flush_interval_ms > 0) || writer_is_half_full(writer))
+    if (writer->is_asleep && (writer_is_due(writer) || writer_is_half_full(writer))) {
+        writer->is_asleep = false;
         (void)pthread_cond_signal(&writer->wake); /* fails only for what is no condition */
+    }
     writer_unlock(writer);
 }
 

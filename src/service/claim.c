@@ -91,14 +91,16 @@ void claim_drop(struct claim *claim)
     *claim = CLAIM_NONE;
 }
 
-bool claim_renew(struct claim *claim)
+bool claim_renew(struct claim *claim, bool *out_is_new)
 {
+    *out_is_new = false;
     if (claim_is_at(claim->fd, claim->path))
         return true;
     CLEANUP(fd_cleanup) int fd = -1;
     if (claim_try(claim->path, &fd, NULL) < 0)
         return false;
     file_unlock(claim->fd);
+    *out_is_new = true;
     return dup3(fd, claim->fd, O_CLOEXEC) >= 0;
 }
 

@@ -34,10 +34,10 @@ void claim_drop(struct claim *claim);
 
 /*
  * Is the file still the one that others find under the name? Somebody may have cleaned the directory up (logind does,
- * with RemoveIPC=yes); if so, and nobody has the name now, takes it anew under the same descriptor. False when the
- * claim is lost for good.
+ * with RemoveIPC=yes); if so, and nobody has the name now, takes it anew under the same descriptor: `*out_is_new`, and
+ * the file is empty. False when the claim is lost for good.
  */
-MUST_CHECK bool claim_renew(struct claim *claim);
+MUST_CHECK bool claim_renew(struct claim *claim, bool *out_is_new);
 
 /*
  * Opens the file of a claim to look at it; the caller closes `*out_fd`. -ENOENT when nobody ever took it or its last

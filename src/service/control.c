@@ -262,18 +262,19 @@ static enum control_exit control_tell_end(struct instance_view *view)
         return CONTROL_OK;
     }
     if (state->phase == STATE_CLOSED) {
-        (void)printf("dftracer_service stopped: trace '%s' holds %" PRIu64 " events", state->trace_path, state->events);
-        if (state->dropped > 0)
-            (void)printf(" (%" PRIu64 " could not be written and are missing)", state->dropped);
+        (void)printf("dftracer_service stopped: trace '%s' holds %" PRIu64 " events", state->trace_path,
+                     state->progress.events);
+        if (state->progress.dropped > 0)
+            (void)printf(" (%" PRIu64 " could not be written and are missing)", state->progress.dropped);
         (void)printf("\n"); /* who closed stdout wants no words */
         return CONTROL_OK;
     }
     if (state->phase == STATE_ABANDONED)
         control_say("stopped, but the trace '%s' is not complete (%" PRIu64 " events are in it): %s", state->trace_path,
-                    state->events, state->reason);
+                    state->progress.events, state->reason);
     else
         control_say("pid %d died before it had closed its trace '%s' (at least %" PRIu64 " events are in it)",
-                    (int)state->owner.pid, state->trace_path, state->events);
+                    (int)state->owner.pid, state->trace_path, state->progress.events);
     return CONTROL_FAILED;
 }
 
@@ -384,11 +385,11 @@ static void control_print_running(const struct paths *paths, const struct instan
     if (!view->has_pid_file)
         (void)printf("  its PID file '%s' is missing\n", paths->pid_file);
     (void)printf("  trace       %s\n", state->trace_path);
-    (void)printf("  events      %" PRIu64 " in the file %.1f s ago, %" PRIu64 " dropped\n", state->events,
-                 control_age_s(state->written_wall_ns), state->dropped);
-    (void)printf("  samples     %" PRIu64 " in %.0f s, one every %" PRId64 " ms\n", state->ticks,
+    (void)printf("  events      %" PRIu64 " in the file %.1f s ago, %" PRIu64 " dropped\n", state->progress.events,
+                 control_age_s(state->progress.written_wall_ns), state->progress.dropped);
+    (void)printf("  samples     %" PRIu64 " in %.0f s, one every %" PRId64 " ms\n", state->progress.ticks,
                  control_age_s(state->start_wall_ns), state->interval_ms);
-    if (state->is_failing)
+    if (state->progress.is_failing)
         (void)printf("  the trace can't be written at the moment: see %s\n", paths->err_file);
 }
 
@@ -409,7 +410,8 @@ enum control_exit control_status(const char *log_dir)
         (void)printf("not running on '%s': %s\n", paths.host,
                      view.why.text[0] != '\0' ? view.why.text : "it died without closing its trace");
         if (view.has_state && view.state.trace_path[0] != '\0')
-            (void)printf("  its trace   %s (at least %" PRIu64 " events)\n", view.state.trace_path, view.state.events);
+            (void)printf("  its trace   %s (at least %" PRIu64 " events)\n", view.state.trace_path,
+                         view.state.progress.events);
         return CONTROL_FAILED;
     case INSTANCE_NONE:
         break;

@@ -193,11 +193,36 @@ int instance_announce(const struct instance *instance, struct error *err)
     return rc < 0 ? error_wrap(err, rc, "writing the PID file '%s'", instance->paths->pid_file) : 0;
 }
 
+static int instance_write(struct instance *instance, struct error *err)
+{
+    int rc = state_write(instance->claim.fd, &instance->state, err);
+    instance->is_published = rc == 0;
+    return rc;
+}
+
+static int instance_check_claim(struct instance *instance, struct error *err)
+{
+    bool is_new;
+    if (claim_renew(&instance->claim, &is_new)) {
+        instance->is_published = instance->is_published && !is_new;
+        return 0;
+    }
+    return error_set(err, -EIDRM, "the lock of this service was removed, and another service has taken its place");
+}
+
 int instance_publish(struct instance *instance, struct error *err)
 {
-    if (!claim_renew(&instance->claim))
-        return error_set(err, -EIDRM, "the lock of this service was removed, and another service has taken its place");
-    return state_write(instance->claim.fd, &instance->state, err);
+    int rc = instance_check_claim(instance, err);
+    return rc < 0 ? rc : instance_write(instance, err);
+}
+
+int instance_publish_progress(struct instance *instance, struct error *err)
+{
+    int rc = instance_check_claim(instance, err);
+    if (rc < 0)
+        return rc;
+    return instance->is_published ? state_write_progress(instance->claim.fd, &instance->state.progress, err)
+                                  : instance_write(instance, err);
 }
 
 void instance_leave(struct instance *instance)

@@ -22,6 +22,7 @@ struct instance {
     const struct paths *paths; /* borrowed */
     struct claim claim;
     struct state state; /* changed by the user, written by instance_publish() */
+    bool is_published;  /* the file has all of the state but perhaps its progress */
 };
 
 /*
@@ -35,6 +36,9 @@ MUST_CHECK int instance_announce(const struct instance *instance, struct error *
 
 /* Writes the state for those who ask. -EIDRM when another service has taken the claim, so that this one must end. */
 MUST_CHECK int instance_publish(struct instance *instance, struct error *err);
+
+/* The same when nothing but `state.progress` has changed since then: cheaper. */
+MUST_CHECK int instance_publish_progress(struct instance *instance, struct error *err);
 
 /* Publishes the state a last time, removes the PID file if it is ours, and gives the claim up. */
 void instance_leave(struct instance *instance);

@@ -147,14 +147,16 @@ static void service_publish(struct service *service, int64_t now_boot_ns, bool i
         return;
     service->published_boot_ns = now_boot_ns;
     struct pfw_writer_status status = recorder_status(service->recorder);
-    struct state *state = &service->request->instance->state;
-    state->events = status.events_written;
-    state->dropped = status.events_dropped;
-    state->ticks = service->ticker.taken;
-    state->is_failing = status.is_failing;
-    state->written_wall_ns = clock_wall_ns();
+    service->request->instance->state.progress = (struct state_progress){
+        .written_wall_ns = clock_wall_ns(),
+        .events = status.events_written,
+        .dropped = status.events_dropped,
+        .ticks = service->ticker.taken,
+        .is_failing = status.is_failing,
+    };
     struct error err = {0};
-    int rc = instance_publish(service->request->instance, &err);
+    int rc = is_forced ? instance_publish(service->request->instance, &err)
+                       : instance_publish_progress(service->request->instance, &err);
     if (rc == -EIDRM)
         service_fail(service, &err);
     else if (rc < 0)
@@ -447,9 +449,9 @@ static int service_close_trace(struct service *service, struct error *err)
     struct error reason = {0};
     int rc = recorder_close(TAKE(service->recorder), &used,
                             service->options->stop_timeout_ms * SERVICE_CLOSE_TENTHS / 10, &status, &reason);
-    state->events = status.events_written;
-    state->dropped = status.events_dropped;
-    state->ticks = service->ticker.taken;
+    state->progress.events = status.events_written;
+    state->progress.dropped = status.events_dropped;
+    state->progress.ticks = service->ticker.taken;
     state->phase = rc < 0 ? STATE_ABANDONED : STATE_CLOSED;
     if (rc < 0) {
         (void)snprintf(state->reason, sizeof state->reason, "%s", reason.text); /* cut when too long */

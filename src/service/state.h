@@ -23,22 +23,30 @@ enum state_phase {
     STATE_ABANDONED, /* ended without all of the trace written: `reason` */
 };
 
-struct state {
-    struct identity owner;
-    enum state_phase phase;
-    bool is_failing; /* the trace can't be written at the moment: `reason` */
-    int64_t start_wall_ns;
-    int64_t interval_ms;
+/* What changes all the time. */
+struct state_progress {
     int64_t written_wall_ns; /* when this was written */
     uint64_t events;         /* in the file */
     uint64_t dropped;
     uint64_t ticks;
+    uint64_t is_failing; /* 1: the trace can't be written at the moment */
+};
+
+struct state {
+    struct identity owner;
+    enum state_phase phase;
+    int64_t start_wall_ns;
+    int64_t interval_ms;
     char trace_path[PATH_MAX];
     char reason[ERROR_TEXT_MAX_BYTES];
+    struct state_progress progress;
 };
 
 /* Writes the state into the claim's file `fd`. */
 int state_write(int fd, const struct state *state, struct error *err);
+
+/* Writes what changes all the time into a file whose state is otherwise the one that was written last. */
+int state_write_progress(int fd, const struct state_progress *progress, struct error *err);
 
 /*
  * Reads it. -ENODATA when the file holds none, or one of another version; -EAGAIN when its owner was writing it in each

@@ -164,16 +164,19 @@ static void removed_file_is_taken_anew_unless_somebody_else_has_it(void **state)
     struct claim claim = CLAIM_NONE;
     assert_int_equal(claim_take("test", own.path, 0, &claim, NULL), 0);
     int fd = claim.fd;
-    assert_true(claim_renew(&claim));
+    bool is_new;
+    assert_true(claim_renew(&claim, &is_new));
+    assert_false(is_new);
     assert_int_equal(unlink(claim.path), 0);
-    assert_true(claim_renew(&claim));
+    assert_true(claim_renew(&claim, &is_new));
+    assert_true(is_new);
     assert_int_equal(claim.fd, fd);
     struct claim second = CLAIM_NONE;
     assert_int_equal(claim_take("test", own.path, 0, &second, NULL), -EWOULDBLOCK);
 
     assert_int_equal(unlink(claim.path), 0);
     assert_int_equal(claim_take("test", own.path, 0, &second, NULL), 0);
-    assert_false(claim_renew(&claim));
+    assert_false(claim_renew(&claim, &is_new));
     claim_drop(&claim); /* leaves the file of the new owner alone */
     assert_int_equal(access(second.path, F_OK), 0);
     claim_drop(&second);

@@ -92,11 +92,11 @@ static void service_is_seen_from_its_first_moment_to_its_last(void **state)
 
     assert_int_equal(instance_announce(&instance, NULL), 0);
     instance.state.phase = STATE_RUNNING;
-    instance.state.events = 42;
+    instance.state.progress.events = 42;
     assert_int_equal(instance_publish(&instance, NULL), 0);
     view = look(place);
     assert_true(view.has_pid_file);
-    assert_int_equal(view.state.events, 42);
+    assert_int_equal(view.state.progress.events, 42);
 
     /* Who waits for its end holds the file open, and finds the last word in it. */
     struct instance_view waiting;
@@ -241,6 +241,12 @@ static void service_that_lost_its_place_hears_of_it(void **state)
     assert_int_equal(unlink(instance.claim.path), 0);
     assert_int_equal(instance_publish(&instance, NULL), 0); /* takes it back */
     assert_int_equal(look(place).life, INSTANCE_RUNNING);
+
+    assert_int_equal(unlink(instance.claim.path), 0);
+    assert_int_equal(instance_publish_progress(&instance, NULL), 0); /* all of the state must be in the new file */
+    struct instance_view view = look(place);
+    assert_true(view.has_state);
+    assert_int_equal(view.state.owner.pid, getpid());
 
     assert_int_equal(unlink(instance.claim.path), 0);
     struct instance other = become(place);

@@ -26,7 +26,7 @@ static int open_file(const struct scratch *scratch)
 
 static struct state state_of(uint64_t number)
 {
-    struct state one = {.phase = STATE_RUNNING, .events = number, .dropped = number, .ticks = number};
+    struct state one = {.phase = STATE_RUNNING, .progress = {.events = number, .dropped = number, .ticks = number}};
     memset(one.trace_path, 'a' + (int)(number % 26), sizeof one.trace_path - 1);
     return one;
 }
@@ -49,7 +49,7 @@ static void damaged_bytes_are_no_state(void **state)
     (void)state;
     CLEANUP(scratch_cleanup) struct scratch scratch = scratch_new();
     CLEANUP(fd_cleanup) int fd = open_file(&scratch);
-    struct state written = state_of(17), read = {.events = 5};
+    struct state written = state_of(17), read = {.progress = {.events = 5}};
     assert_int_equal(state_write(fd, &written, NULL), 0);
     off_t size = lseek(fd, 0, SEEK_END);
     for (off_t at = 0; at < size; at += 97) {
@@ -58,7 +58,7 @@ static void damaged_bytes_are_no_state(void **state)
         byte ^= 1;
         assert_int_equal(pwrite(fd, &byte, 1, at), 1);
         assert_true(state_read(fd, &read, NULL) < 0);
-        assert_int_equal(read.events, 5);
+        assert_int_equal(read.progress.events, 5);
         byte ^= 1;
         assert_int_equal(pwrite(fd, &byte, 1, at), 1);
     }
@@ -88,8 +88,9 @@ static void reader_never_sees_a_half_written_state(void **state)
         if (rc == -EAGAIN)
             continue;
         read_count++;
-        struct state expected = state_of(read.events);
-        if (rc != 0 || read.ticks != expected.ticks || strcmp(read.trace_path, expected.trace_path) != 0) {
+        struct state expected = state_of(read.progress.events);
+        bool is_one_path = strspn(read.trace_path, (char[]){read.trace_path[0], '\0'}) == sizeof read.trace_path - 1;
+        if (rc != 0 || read.progress.ticks != expected.progress.ticks || !is_one_path) {
             (void)kill(writer, SIGKILL);
             fail_msg("a mixture of states");
         }
@@ -97,6 +98,26 @@ static void reader_never_sees_a_half_written_state(void **state)
     (void)kill(writer, SIGKILL);
     assert_int_equal(waitpid(writer, NULL, 0), writer);
     assert_true(read_count > 0);
+}
+
+static void progress_is_written_alone(void **state)
+{
+    (void)state;
+    CLEANUP(scratch_cleanup) struct scratch scratch = scratch_new();
+    CLEANUP(fd_cleanup) int fd = open_file(&scratch);
+    struct state written = state_of(17), read;
+    assert_int_equal(state_write(fd, &written, NULL), 0);
+    off_t size = lseek(fd, 0, SEEK_END);
+    written.progress = (struct state_progress){.events = 99, .is_failing = 1};
+    assert_int_equal(state_write_progress(fd, &written.progress, NULL), 0);
+    assert_int_equal(state_read(fd, &read, NULL), 0);
+    assert_memory_equal(&read, &written, sizeof read);
+    assert_int_equal(lseek(fd, 0, SEEK_END), size);
+
+    /* A file that has nothing else is no state. */
+    assert_int_equal(ftruncate(fd, 0), 0);
+    assert_int_equal(state_write_progress(fd, &written.progress, NULL), 0);
+    assert_int_equal(state_read(fd, &read, NULL), -ENODATA);
 }
 
 static void write_that_fails_says_so(void **state)
@@ -115,6 +136,7 @@ int main(void)
         cmocka_unit_test(what_was_written_is_read),
         cmocka_unit_test(damaged_bytes_are_no_state),
         cmocka_unit_test(reader_never_sees_a_half_written_state),
+        cmocka_unit_test(progress_is_written_alone),
         cmocka_unit_test(write_that_fails_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
