@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from support.mpi import LAUNCH, Mpi, counters
+from support.mpi import LAUNCH, SOURCES, Mpi, counters
 from support.proxy_core import Place
 
 # Libraries of a sanitizer's build can't be preloaded: its runtime must come first in a process.
@@ -26,6 +26,13 @@ def mpi(request, tmp_path):
 @pytest.mark.parametrize("source", ["messages.c", "completions.c", "collectives.c", "windows.c", "files.c"])
 def test_every_byte_of_a_known_program_is_counted(mpi, source):
     expected = mpi.run_expecting(mpi.compile(source))
+    assert mpi.counted() == expected
+
+
+@pytest.mark.parametrize("interface", ["mpif_h", "mpi", "mpi_f08"])
+def test_a_call_from_fortran_is_counted_once_whichever_interface(mpi, interface):
+    options = ["-fallow-argument-mismatch"]  # one routine for buffers of any type, as mpif.h has always been used
+    expected = mpi.run_expecting(mpi.compile(f"fortran_{interface}.f90", f"-I{SOURCES}", *options))
     assert mpi.counted() == expected
 
 

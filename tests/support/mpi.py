@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 
 BUILD_DIR = Path(os.environ.get("CICADA_BUILD_DIR", Path(__file__).resolve().parents[2] / "build" / "release")).resolve()
@@ -12,7 +13,7 @@ LAUNCH = {
     "openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"],
     "mpich": ["mpiexec.hydra"],
 }
-COMPILERS = {"c": "mpicc", "f": "mpif77", "f90": "mpif90"}
+COMPILERS = {"c": "mpicc", "f90": "mpif90"}
 LIBRARY = "libmetricproxy-exporter-mpi.so"
 
 
@@ -42,14 +43,29 @@ class Mpi:
 
     def run(self, *words, ranks=4, preload=None, job="mpi", expect_status=0, **variables):
         """Runs a program under the exporter, on `ranks` ranks, to its end. Returns its output."""
+        done = subprocess.run(**self.command(words, ranks, preload, job, variables), capture_output=True, text=True,
+                              timeout=240, check=False)
+        assert done.returncode == expect_status, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout + done.stderr
+
+    @contextmanager
+    def started(self, *words, ranks=4, job="mpi", **variables):
+        """The same while it runs; it is ended at the end of the block."""
+        running = subprocess.Popen(**self.command(words, ranks, None, job, variables), stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        try:
+            yield running
+        finally:
+            running.kill()
+            running.wait()
+
+    def command(self, words, ranks, preload, job, variables):
+        """What subprocess takes to run a program on ranks under the exporter."""
         env = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM", "PMI", "PROXY", "OMPI"))}
         env |= {"PROXY_PATH": str(self.place.socket_path), "PROXY_JOB_ID": job, **variables}
         preload = ":".join(map(str, preload if preload is not None else [self.exporter]))
         launch = [*LAUNCH[self.name], "-np", str(ranks), "env", f"LD_PRELOAD={preload}"]
-        done = subprocess.run(self.place.command(*launch, *words), env=env, capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, cwd=self.directory, timeout=240, check=False)
-        assert done.returncode == expect_status, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout + done.stderr
+        return {"args": self.place.command(*launch, *words), "env": env, "stdin": subprocess.DEVNULL, "cwd": self.directory}
 
     def run_expecting(self, program, *words, **options):
         """The same for a program that writes what it expects; returns {function: (hits, in, out)} summed over ranks."""

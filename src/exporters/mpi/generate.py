@@ -69,6 +69,7 @@ class Wrapper:
     def __init__(self, function, number, actions):
         self.function, self.number = function, number
         self.actions = {action[0]: action[1:] for action in actions}
+        self.rules = [action[1:] for action in actions if action[0] == "moves"]
         self.arguments = function.arguments()
         self.name = function.name
         self.own = f"    struct calls_function *own = &wrappers_functions[{number}];"
@@ -163,10 +164,8 @@ class Wrapper:
         return ["    if (own_result == MPI_SUCCESS) {", *(f"        {line}" for line in inner), "    }"]
 
     def after_rule(self):
-        if "moves" not in self.actions:
-            return []
-        rule, arguments = self.actions["moves"]
-        return [f"sizes_{rule}({', '.join(['&own_moved', *map(self.argument, arguments.split(','))])});"]
+        return [f"sizes_{rule}({', '.join(['&own_moved', *map(self.argument, arguments.split(','))])});"
+                for rule, arguments in self.rules]
 
     def argument(self, text):
         """$3: the third parameter; an array of counts goes with its width."""
@@ -187,7 +186,7 @@ class Wrapper:
         kinds = {"receives": "REQUESTS_RECEIVE", "reads": "REQUESTS_READ", "writes": "REQUESTS_WRITE"}
         found = [action for action in kinds if action in self.actions]
         is_persistent = re.search(r"_init(_c)?$", self.name) is not None
-        if is_persistent and (found or "moves" in self.actions):
+        if is_persistent and (found or self.rules):
             kind = kinds[found[0]] if found else "REQUESTS_NOTHING"
             return [f"completion_follow_persistent(own, *{self.must('MPI_Request').name}, {kind}, own_moved);",
                     "own_moved = (struct sizes){0}; /* until it is started */"]
