@@ -16,8 +16,17 @@ static const double ticks_ns_per_second = 1e9;
 static const double ticks_forced_least = 1e6;
 static const double ticks_forced_most = 1e11;
 
-/* Reading two clocks one after the other is off by some 50 ns: after 0.1 s that is less than a millionth. */
-static const int64_t ticks_good_after_ns = 100000000;
+/* A rate is good when both readings together are off by less than a millionth of the time between them. */
+static const uint64_t ticks_good_share = 1000000;
+
+/* Both clocks at one instant: within `spread` ticks, some 100 when nothing comes between. */
+struct ticks_pair {
+    uint64_t count;
+    int64_t mono_ns;
+    uint64_t spread;
+};
+
+enum { TICKS_TRIES = 5, TICKS_SPREAD_USUAL = 300 };
 
 struct ticks ticks;
 
@@ -56,23 +65,40 @@ static uint64_t ticks_forced_rate(void)
     return (uint64_t)(ticks_ns_per_second * (double)ticks_one / per_second);
 }
 
+/* The closest of some tries: between two readings the process may be interrupted for milliseconds. */
+static struct ticks_pair ticks_read_pair(void)
+{
+    struct ticks_pair best = {.spread = UINT64_MAX};
+    for (int i = 0; i < TICKS_TRIES && best.spread > TICKS_SPREAD_USUAL; i++) {
+        uint64_t before = ticks_now();
+        int64_t mono_ns = ticks_mono_ns();
+        uint64_t spread = ticks_now() - before;
+        if (spread < best.spread)
+            best = (struct ticks_pair){.count = before + spread / 2, .mono_ns = mono_ns, .spread = spread};
+    }
+    return best;
+}
+
 void ticks_open(void)
 {
     uint64_t forced = ticks_is_invariant() ? ticks_forced_rate() : 0;
     ticks.is_counter = forced != 0 || (ticks_is_invariant() && ticks_is_kernels_clock());
-    ticks.opened_mono_ns = ticks_mono_ns();
-    ticks.opened_ticks = ticks_now();
+    struct ticks_pair opened = ticks_read_pair();
+    ticks.opened_mono_ns = opened.mono_ns;
+    ticks.opened_ticks = opened.count;
+    ticks.opened_spread = opened.spread;
     __atomic_store_n(&ticks.ns_per_tick_32, ticks.is_counter ? forced : ticks_one, __ATOMIC_RELAXED);
 }
 
 uint64_t ticks_measure(void)
 {
-    int64_t mono_ns = ticks_mono_ns() - ticks.opened_mono_ns;
-    uint64_t count = ticks_now() - ticks.opened_ticks;
+    struct ticks_pair now = ticks_read_pair();
+    int64_t mono_ns = now.mono_ns - ticks.opened_mono_ns;
+    uint64_t count = now.count - ticks.opened_ticks;
     if (mono_ns <= 0 || count == 0)
         return ticks_one;
     uint64_t rate = (uint64_t)((double)mono_ns / (double)count * (double)ticks_one);
-    if (mono_ns >= ticks_good_after_ns)
+    if ((now.spread + ticks.opened_spread) < count / ticks_good_share)
         __atomic_store_n(&ticks.ns_per_tick_32, rate, __ATOMIC_RELAXED);
     return rate;
 }

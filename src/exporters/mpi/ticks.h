@@ -24,6 +24,7 @@ struct ticks {
     uint64_t ns_per_tick_32; /* atomic: nanoseconds per tick, in 2^-32; 0: not known yet */
     uint64_t opened_ticks;
     int64_t opened_mono_ns;
+    uint64_t opened_spread; /* ticks by which the two may be apart */
 };
 
 extern struct ticks ticks;
