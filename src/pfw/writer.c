@@ -4,10 +4,10 @@
  * failure; what was not taken goes back into the queue. Passes begin when lines have waited for a flush interval, when
  * somebody asks, or when the queue is half full; after a failure only at intervals or when somebody asks.
  *
- * After a pass the thread sleeps until a tenth past the end of the next interval, or until an append that comes less
- * than a tenth before it: so ticks that are as long as the interval, or an even part of it, cost one wake-up a pass,
- * though they come a little early or late. Has nothing come by then, it sleeps until the next append, which then is
- * written at once.
+ * After a pass the thread sleeps until a hundredth past the end of the next interval, or until an append that comes
+ * less than a tenth before it: so ticks that are as long as the interval, or an even part of it, cost one wake-up a
+ * pass, though they come a little early or late. Has nothing come by then, it sleeps until the next append, which then
+ * is written at once.
  */
 #include "pfw/writer.h"
 
@@ -29,7 +29,8 @@
 enum {
     WRITER_STACK_BYTES = 256 * 1024,
     WRITER_EXTRA_MAX_BYTES = 1024 * 1024, /* of lines that a callback may add */
-    WRITER_SLACK_PART = 10,               /* of a flush interval */
+    WRITER_EARLY_PART = 10,               /* of a flush interval */
+    WRITER_LATE_PART = 100,
 };
 
 /* At most so often a failure is tried again, and the file is looked for at its path. */
@@ -305,14 +306,14 @@ static bool writer_is_due(const struct pfw_writer *writer)
 {
     if (writer->next_flush_mono_ns == INT64_MAX)
         return false;
-    int64_t slack_ns = writer->options.flush_interval_ms * CLOCK_NS_PER_MS / WRITER_SLACK_PART;
-    return clock_mono_ns() >= writer->next_flush_mono_ns - slack_ns;
+    int64_t early_ns = writer->options.flush_interval_ms * CLOCK_NS_PER_MS / WRITER_EARLY_PART;
+    return clock_mono_ns() >= writer->next_flush_mono_ns - early_ns;
 }
 
 /* Sleeps until a pass is due, with the lock held. */
 static void writer_sleep(struct pfw_writer *writer)
 {
-    int64_t slack_ns = writer->options.flush_interval_ms * CLOCK_NS_PER_MS / WRITER_SLACK_PART;
+    int64_t late_ns = writer->options.flush_interval_ms * CLOCK_NS_PER_MS / WRITER_LATE_PART;
     while (!writer->is_closing && writer->asked == writer->answered && !writer_is_half_full(writer)) {
         bool has_work = !pfw_queue_is_empty(&writer->queue) || writer->status.is_failing;
         bool is_due = writer_is_due(writer);
@@ -320,7 +321,7 @@ static void writer_sleep(struct pfw_writer *writer)
             return;
         bool has_end = writer->next_flush_mono_ns != INT64_MAX && !is_due;
         writer->is_asleep = true;
-        (void)writer_wait(writer, &writer->wake, has_end ? writer->next_flush_mono_ns + slack_ns : INT64_MAX);
+        (void)writer_wait(writer, &writer->wake, has_end ? writer->next_flush_mono_ns + late_ns : INT64_MAX);
         writer->is_asleep = false;
     }
 }

@@ -28,7 +28,7 @@ struct pfw_writer_options {
     bool is_compressed;        /* gzip members; else plain lines */
     bool is_synced;            /* fdatasync() after each flush: survives power loss up to the last flush */
     size_t buffer_max_bytes;   /* of lines that are not yet in the file */
-    int64_t flush_interval_ms; /* more or less a tenth. 0: only when asked or when the buffer is half full */
+    int64_t flush_interval_ms; /* a hundredth more at most. 0: only when asked or when the buffer is half full */
 
     /*
      * Appends the line that says that `dropped` events are missing here. Called before the first write that works

@@ -2,8 +2,9 @@
 /*
  * recorder: the service's trace from its first event to its last: start, host, settings; what is handed in; the end.
  *
- * Owns the file's name, its writer and the stamps. Loop thread; the writer's thread calls back into what doesn't
- * change.
+ * Owns the file's name, its writer and the stamps. Opened, closed, flushed and asked for its status on the loop; what
+ * is handed in, and the clock's watch, are one other thread's between opening and closing. The writer's thread calls
+ * back into what doesn't change.
  */
 #ifndef SERVICE_RECORDER_H
 #define SERVICE_RECORDER_H

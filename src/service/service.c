@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,29 +51,49 @@ struct service {
     const struct service_request *request;
     const struct options *options;
     enum service_phase phase;
-    struct error failure; /* why it ended, when it was not told to */
-    bool is_ready;        /* the one who started it was told so */
+    bool is_ready; /* the one who started it was told so */
     bool is_end_wanted;
-    atomic_bool is_hanging; /* a collector has not come back: all of this stays, and nothing more is done with it */
 
     struct sampler *sampler;
     struct crew *crew;
     struct recorder *recorder;
+
+    /* The crew's leader's, from its start to its end. */
     struct follower *follower; /* of the file of omnistat; NULL without one */
     struct records records;
     struct ticker ticker;
-    struct buf lines;           /* of the tick; the crew's while it is busy */
-    uint64_t events;            /* in `lines` */
-    struct buf notes;           /* for the person who started the service, then for the log */
+    struct buf lines;           /* of the tick */
     struct log_repeat *failing; /* [sampler_count] */
+    bool has_begun;             /* the first sample has been taken */
     int64_t published_boot_ns;
+
+    struct buf notes; /* for the person who started the service; then the leader's, for the log */
+
+    /* The leader has it while it works on what is above, but for the collectors, which may hang. */
+    pthread_mutex_t handing;
+    bool is_hanging; /* guarded by handing: a collector has not come back. All of this stays, and the leader ends */
+
+    pthread_mutex_t lock;
+    /* guarded by lock, and so is the state of request->instance */
+    struct error failure; /* why it ended, when it was not told to */
 
     uv_loop_t loop;
     int timer_fd;
-    uv_poll_t tick;
     uv_timer_t deadline;
     uv_signal_t signals[SERVICE_SIGNALS];
 };
+
+static void service_lock(struct service *service)
+{
+    int rc = pthread_mutex_lock(&service->lock);
+    (void)rc; /* of a plain mutex of ours: can't fail */
+}
+
+static void service_unlock(struct service *service)
+{
+    int rc = pthread_mutex_unlock(&service->lock);
+    (void)rc; /* we hold it */
+}
 
 static void service_stop_loop(struct service *service)
 {
@@ -90,31 +110,21 @@ static void service_set_deadline(struct service *service)
     (void)uv_timer_start(&service->deadline, service_on_deadline, wait_ms, 0); /* fails only without a callback */
 }
 
+/* Keeps the reason for which the service ends by itself: the first one. Any thread. */
+static void service_note_failure(struct service *service, const struct error *err)
+{
+    service_lock(service);
+    if (service->failure.code == 0)
+        service->failure = *err;
+    service_unlock(service);
+}
+
 /* Ends the service for a reason of its own. */
 static void service_fail(struct service *service, const struct error *err)
 {
-    if (service->failure.code == 0)
-        service->failure = *err;
-    if (service->crew != NULL && crew_is_busy(service->crew))
-        service_set_deadline(service);
-    else
-        service_stop_loop(service);
-}
-
-/* On a thread of the pool: the tables are complete, and nobody changes them until the next sample. */
-static void service_on_sampled(void *context, int64_t now_boot_ns)
-{
-    struct service *service = context;
-    if (service->is_hanging)
-        return;
-    int64_t ts = recorder_ts(service->recorder, now_boot_ns);
-    buf_reset(&service->lines);
-    service->events = 0;
-    for (size_t i = 0; i < sampler_count(service->sampler); i++) {
-        if (sampler_is_fresh(service->sampler, i))
-            service->events += records_append(&service->records, sampler_ops(service->sampler, i)->name,
-                                              sampler_table(service->sampler, i), ts, &service->lines);
-    }
+    service_note_failure(service, err);
+    crew_end(service->crew, false);
+    service_set_deadline(service);
 }
 
 static void service_log_lines(enum log_level level, const char *about, const struct buf *lines)
@@ -141,35 +151,71 @@ static void service_log_collectors(struct service *service, int64_t now_mono_ns)
     }
 }
 
-static void service_publish(struct service *service, int64_t now_boot_ns, bool is_forced)
+/* With the lock held: what the state can't know by itself. */
+static void service_count_progress(struct service *service)
 {
-    if (!is_forced && now_boot_ns - service->published_boot_ns < SERVICE_PUBLISH_NS)
-        return;
-    service->published_boot_ns = now_boot_ns;
+    struct state_progress *progress = &service->request->instance->state.progress;
     struct pfw_writer_status status = recorder_status(service->recorder);
-    service->request->instance->state.progress = (struct state_progress){
-        .written_wall_ns = clock_wall_ns(),
-        .events = status.events_written,
-        .dropped = status.events_dropped,
-        .ticks = service->ticker.taken,
-        .is_failing = status.is_failing,
-    };
-    struct error err = {0};
-    int rc = is_forced ? instance_publish(service->request->instance, &err)
-                       : instance_publish_progress(service->request->instance, &err);
-    if (rc == -EIDRM)
-        service_fail(service, &err);
-    else if (rc < 0)
-        log_warn("%s", err.text); /* `status` and `stop` learn less; the trace is not touched by it */
+    progress->written_wall_ns = clock_wall_ns();
+    progress->events = status.events_written;
+    progress->dropped = status.events_dropped;
+    progress->is_failing = status.is_failing;
 }
 
-static void service_hand_over(struct service *service)
+/* Whether the service goes on: not if its place is lost. A state that can't be written tells `status` less, no more. */
+static bool service_check_published(struct service *service, int rc, const struct error *err)
 {
-    if (service->lines.status != 0) {
-        log_error("the events of one tick need more than %d bytes: all of them are left out", SERVICE_LINES_MAX_BYTES);
-        return;
+    if (rc == -EIDRM)
+        service_note_failure(service, err);
+    else if (rc < 0)
+        log_warn("%s", err->text);
+    return rc != -EIDRM;
+}
+
+/* The loop: all of the state, in `phase` from now on. */
+static void service_publish(struct service *service, enum state_phase phase)
+{
+    struct error err = {0};
+    service_lock(service);
+    service->request->instance->state.phase = phase;
+    service_count_progress(service);
+    int rc = instance_publish(service->request->instance, &err);
+    service_unlock(service);
+    if (!service_check_published(service, rc, &err))
+        service_fail(service, &err);
+}
+
+/* The leader: what a tick changes. False: the service must end. */
+static bool service_publish_progress(struct service *service, int64_t now_boot_ns)
+{
+    struct error err = {0};
+    service_lock(service);
+    service->request->instance->state.progress.ticks = service->ticker.taken;
+    bool is_due = now_boot_ns - service->published_boot_ns >= SERVICE_PUBLISH_NS;
+    int rc = 0;
+    if (is_due) {
+        service_count_progress(service);
+        rc = instance_publish_progress(service->request->instance, &err);
+        service->published_boot_ns = now_boot_ns;
     }
-    recorder_append(service->recorder, service->lines.data, service->lines.length, service->events);
+    service_unlock(service);
+    return service_check_published(service, rc, &err);
+}
+
+static void service_hand_over(struct service *service, int64_t now_boot_ns)
+{
+    int64_t ts = recorder_ts(service->recorder, now_boot_ns);
+    uint64_t events = 0;
+    buf_reset(&service->lines);
+    for (size_t i = 0; i < sampler_count(service->sampler); i++) {
+        if (sampler_is_fresh(service->sampler, i))
+            events += records_append(&service->records, sampler_ops(service->sampler, i)->name,
+                                     sampler_table(service->sampler, i), ts, &service->lines);
+    }
+    if (service->lines.status != 0)
+        log_error("the events of one tick need more than %d bytes: all of them are left out", SERVICE_LINES_MAX_BYTES);
+    else
+        recorder_append(service->recorder, service->lines.data, service->lines.length, events);
 }
 
 /* What omnistat has written since the last tick. */
@@ -184,11 +230,45 @@ static void service_take_omnistat(struct service *service)
         recorder_append(service->recorder, lines.data, lines.length, events);
 }
 
-static void service_take_sample(struct service *service, int64_t now_boot_ns)
+static bool service_take_over(struct service *service, int64_t now_boot_ns)
 {
-    struct error err = {0};
-    if (crew_start(service->crew, now_boot_ns, &err) < 0)
-        service_fail(service, &err);
+    service_hand_over(service, now_boot_ns);
+    service_take_omnistat(service);
+    if (!service->has_begun) {
+        service->has_begun = true; /* the notes of the start are still to be read */
+        return true;
+    }
+    service_log_collectors(service, clock_mono_ns());
+    return service_publish_progress(service, now_boot_ns);
+}
+
+/* The leader. */
+static bool service_on_sampled(void *context, int64_t now_boot_ns)
+{
+    struct service *service = context;
+    (void)pthread_mutex_lock(&service->handing); /* of a plain mutex of ours: can't fail */
+    bool goes_on = !service->is_hanging && service_take_over(service, now_boot_ns);
+    (void)pthread_mutex_unlock(&service->handing); /* we hold it */
+    return goes_on;
+}
+
+static bool service_check_tick(struct service *service, int64_t now_boot_ns, int64_t busy_until_boot_ns)
+{
+    int64_t offset_ns = recorder_watch_clock(service->recorder, clock_wall_ns(), now_boot_ns);
+    if (offset_ns != 0)
+        log_warn("the wall clock was set: it is now %.3f s ahead of the trace's time stamps, which go on as before",
+                 (double)offset_ns / (double)CLOCK_NS_PER_SECOND);
+    return ticker_expire(&service->ticker, now_boot_ns, busy_until_boot_ns) == TICKER_TAKE;
+}
+
+/* The leader. */
+static bool service_on_tick(void *context, int64_t now_boot_ns, int64_t busy_until_boot_ns)
+{
+    struct service *service = context;
+    (void)pthread_mutex_lock(&service->handing); /* of a plain mutex of ours: can't fail */
+    bool is_wanted = !service->is_hanging && service_check_tick(service, now_boot_ns, busy_until_boot_ns);
+    (void)pthread_mutex_unlock(&service->handing); /* we hold it */
+    return is_wanted;
 }
 
 static int service_arm(struct service *service, struct error *err)
@@ -208,67 +288,52 @@ static int service_arm(struct service *service, struct error *err)
 static void service_become_ready(struct service *service)
 {
     struct error err = {0};
-    struct state *state = &service->request->instance->state;
-    state->phase = STATE_RUNNING;
     service->phase = SERVICE_RUNNING;
-    service_publish(service, clock_boot_ns(), true);
-    int rc = service_arm(service, &err);
+    service_publish(service, STATE_RUNNING);
+    int rc = service->request->on_ready(service->request->context, buf_string(&service->notes), &err);
     if (rc == 0)
-        rc = service->request->on_ready(service->request->context, buf_string(&service->notes), &err);
+        rc = service_arm(service, &err); /* from now on the notes are the leader's */
     if (rc < 0)
         service_fail(service, &err);
     else
         service->is_ready = true;
 }
 
-static void service_on_done(void *context)
+/* The last sample is on its way: what happened since the last tick is not lost. */
+static void service_take_last_sample(struct service *service)
 {
-    struct service *service = context;
-    if (service->failure.code < 0) {
-        service_stop_loop(service);
-        return;
-    }
-    service_hand_over(service);
-    service_take_omnistat(service);
-    if (service->phase == SERVICE_BEGINNING) {
-        service_become_ready(service); /* the notes of the start are still to be read */
-    } else {
-        service_log_collectors(service, clock_mono_ns());
-        service_publish(service, clock_boot_ns(), false);
-    }
-    if (service->phase == SERVICE_ENDING) {
-        service_stop_loop(service);
-    } else if (service->phase == SERVICE_RUNNING && service->is_end_wanted) {
-        service->phase = SERVICE_ENDING;
-        service_take_sample(service, clock_boot_ns()); /* what happened since the last tick is not lost */
-    }
+    service->phase = SERVICE_ENDING;
+    crew_end(service->crew, true);
 }
 
-static void service_on_tick(uv_poll_t *poll, int status, int events)
+static void service_on_started(void *context)
 {
-    (void)status; /* a timer that fails is seen by read() */
-    (void)events;
-    struct service *service = poll->data;
-    uint64_t expiries;
-    if (read(service->timer_fd, &expiries, sizeof expiries) < 0 || service->phase != SERVICE_RUNNING)
-        return; /* nothing has expired after all */
-    int64_t now_boot_ns = clock_boot_ns();
-    int64_t offset_ns = recorder_watch_clock(service->recorder, clock_wall_ns(), now_boot_ns);
-    if (offset_ns != 0)
-        log_warn("the wall clock was set: it is now %.3f s ahead of the trace's time stamps, which go on as before",
-                 (double)offset_ns / (double)CLOCK_NS_PER_SECOND);
-    if (ticker_expire(&service->ticker, now_boot_ns, crew_is_busy(service->crew)) == TICKER_TAKE)
-        service_take_sample(service, now_boot_ns);
+    struct service *service = context;
+    service_become_ready(service);
+    if (service->is_end_wanted && service->phase == SERVICE_RUNNING)
+        service_take_last_sample(service);
+}
+
+static void service_on_ended(void *context)
+{
+    service_stop_loop(context);
 }
 
 /* The collectors' last sample has not come back in time: the end doesn't wait for it. */
 static void service_on_deadline(uv_timer_t *timer)
 {
     struct service *service = timer->data;
+    if (pthread_mutex_trylock(&service->handing) != 0) {
+        service_set_deadline(service); /* the sample has just come back */
+        return;
+    }
+    service->is_hanging = true;
+    int64_t now_boot_ns = clock_boot_ns();
+    (void)ticker_expire(&service->ticker, now_boot_ns, now_boot_ns); /* the ticks that it took with it are counted */
+    (void)pthread_mutex_unlock(&service->handing); /* we hold it */
     const char *straggler = crew_straggler(service->crew);
     log_error("collector %s did not come back: the trace ends without its last sample",
               straggler != NULL ? straggler : "(none)");
-    service->is_hanging = true;
     service_stop_loop(service);
 }
 
@@ -277,17 +342,12 @@ static void service_end(struct service *service)
     if (service->is_end_wanted)
         return; /* the second of two signals */
     service->is_end_wanted = true;
-    if (service->phase == SERVICE_RUNNING) {
-        service->request->instance->state.phase = STATE_CLOSING;
-        service_publish(service, clock_boot_ns(), true);
-        (void)notify_send(service->request->notify_socket, "STOPPING=1", NULL); /* it sees the end all the same */
-    }
-    (void)uv_poll_stop(&service->tick);
     service_set_deadline(service);
-    if (crew_is_busy(service->crew) || service->phase != SERVICE_RUNNING)
-        return; /* on_done goes on from there */
-    service->phase = SERVICE_ENDING;
-    service_take_sample(service, clock_boot_ns());
+    if (service->phase != SERVICE_RUNNING)
+        return; /* on_started goes on from there */
+    service_publish(service, STATE_CLOSING);
+    (void)notify_send(service->request->notify_socket, "STOPPING=1", NULL); /* it sees the end all the same */
+    service_take_last_sample(service);
 }
 
 static void service_on_signal(uv_signal_t *handle, int number)
@@ -303,7 +363,7 @@ static void service_on_signal(uv_signal_t *handle, int number)
         break;
     case SIGUSR1:
         recorder_flush(service->recorder);
-        service_publish(service, clock_boot_ns(), true);
+        service_publish(service, service->request->instance->state.phase);
         break;
     default:
         break; /* no other is asked for */
@@ -318,13 +378,10 @@ static int service_uv(int rc, const char *what, struct error *err)
 static int service_open_loop(struct service *service, struct error *err)
 {
     static const int numbers[SERVICE_SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
-    service->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    service->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
     if (service->timer_fd < 0)
         return error_errno(err, "making a timer");
-    int rc = service_uv(uv_poll_init(&service->loop, &service->tick, service->timer_fd), "watching the timer", err);
-    if (rc == 0)
-        rc = service_uv(uv_timer_init(&service->loop, &service->deadline), "making a timer", err);
-    service->tick.data = service;
+    int rc = service_uv(uv_timer_init(&service->loop, &service->deadline), "making a timer", err);
     service->deadline.data = service;
     for (size_t i = 0; rc == 0 && i < SERVICE_SIGNALS; i++) {
         rc = service_uv(uv_signal_init(&service->loop, &service->signals[i]), "watching a signal", err);
@@ -333,8 +390,6 @@ static int service_open_loop(struct service *service, struct error *err)
             rc = service_uv(uv_signal_start(&service->signals[i], service_on_signal, numbers[i]), "watching a signal",
                             err);
     }
-    if (rc == 0)
-        rc = service_uv(uv_poll_start(&service->tick, UV_READABLE, service_on_tick), "watching the timer", err);
     return rc;
 }
 
@@ -424,8 +479,11 @@ static int service_open(struct service *service, struct error *err)
     const struct crew_request crew = {.loop = &service->loop,
                                       .sampler = service->sampler,
                                       .threads = service->options->threads,
+                                      .timer_fd = service->timer_fd,
+                                      .on_tick = service_on_tick,
                                       .on_sampled = service_on_sampled,
-                                      .on_done = service_on_done,
+                                      .on_started = service_on_started,
+                                      .on_ended = service_on_ended,
                                       .context = service};
     rc = crew_new(&crew, &service->crew, err);
     if (rc < 0)
@@ -433,8 +491,7 @@ static int service_open(struct service *service, struct error *err)
     int64_t now_boot_ns = clock_boot_ns();
     ticker_init(&service->ticker, service->options->interval_ms * CLOCK_NS_PER_MS, request->paths->host,
                 recorder_stamper(service->recorder), now_boot_ns);
-    service_take_sample(service, now_boot_ns);
-    return 0;
+    return crew_start(service->crew, now_boot_ns, err);
 }
 
 /* Closes the trace, and writes into the state how that went. */
@@ -468,6 +525,8 @@ static void service_free(struct service *service)
     free(service->failing);
     buf_fini(&service->lines);
     buf_fini(&service->notes);
+    (void)pthread_mutex_destroy(&service->lock); /* nobody has them any more */
+    (void)pthread_mutex_destroy(&service->handing);
     free(service);
 }
 
@@ -481,7 +540,10 @@ int service_run(const struct service_request *request, struct error *err)
     service->timer_fd = -1;
     buf_init(&service->lines, SERVICE_LINES_MAX_BYTES);
     buf_init(&service->notes, SERVICE_NOTES_MAX_BYTES);
-    int rc = service_uv(uv_loop_init(&service->loop), "making the event loop", err);
+    bool has_locks = pthread_mutex_init(&service->lock, NULL) == 0 && pthread_mutex_init(&service->handing, NULL) == 0;
+    int rc = has_locks ? 0 : error_set(err, -ENOMEM, "no memory for a lock");
+    if (rc == 0)
+        rc = service_uv(uv_loop_init(&service->loop), "making the event loop", err);
     if (rc < 0) {
         free(service);
         return rc;
@@ -489,8 +551,10 @@ int service_run(const struct service_request *request, struct error *err)
     rc = service_open(service, err);
     if (rc == 0) {
         (void)uv_run(&service->loop, UV_RUN_DEFAULT); /* until uv_stop() */
+        service_lock(service);
         if (service->failure.code < 0)
             rc = error_set(err, service->failure.code, "%s", service->failure.text);
+        service_unlock(service);
     }
     if (service->is_ready) {
         int closed = service_close_trace(service, rc == 0 ? err : NULL);

@@ -30,18 +30,27 @@ void ticker_init(struct ticker *ticker, int64_t interval_ns, const char *host, c
     };
 }
 
-enum ticker_verdict ticker_expire(struct ticker *ticker, int64_t now_boot_ns, bool is_busy)
+/* The last tick of the grid at or before that instant; -1: none. */
+static int64_t ticker_index(const struct ticker *ticker, int64_t boot_ns)
 {
-    int64_t since_first_ns = now_boot_ns - ticker->first_boot_ns;
-    int64_t index = since_first_ns < 0 ? -1 : since_first_ns / ticker->interval_ns;
+    int64_t since_first_ns = boot_ns - ticker->first_boot_ns;
+    return since_first_ns < 0 ? -1 : since_first_ns / ticker->interval_ns;
+}
+
+enum ticker_verdict ticker_expire(struct ticker *ticker, int64_t now_boot_ns, int64_t busy_until_boot_ns)
+{
+    int64_t index = ticker_index(ticker, now_boot_ns);
     if (index <= ticker->last_index)
         return TICKER_SKIP; /* an expiry that was counted already */
+    int64_t last_busy = ticker_index(ticker, busy_until_boot_ns);
+    if (last_busy > ticker->last_index) {
+        ticker->overruns += (uint64_t)(last_busy - ticker->last_index);
+        ticker->last_index = last_busy;
+        if (index <= last_busy)
+            return TICKER_SKIP;
+    }
     ticker->skipped += (uint64_t)(index - ticker->last_index - 1);
     ticker->last_index = index;
-    if (is_busy) {
-        ticker->overruns++;
-        return TICKER_SKIP;
-    }
     if (now_boot_ns - ticker->sampled_boot_ns < ticker->interval_ns / 2) {
         ticker->skipped++;
         return TICKER_SKIP;

@@ -34,7 +34,7 @@ enum ticker_verdict { TICKER_TAKE, TICKER_SKIP };
 void ticker_init(struct ticker *ticker, int64_t interval_ns, const char *host, const struct clock_stamper *stamper,
                  int64_t now_boot_ns);
 
-/* The timer has expired. `is_busy`: the sample before is not finished. */
-enum ticker_verdict ticker_expire(struct ticker *ticker, int64_t now_boot_ns, bool is_busy);
+/* The timer has expired, perhaps some time ago: until `busy_until_boot_ns` the sample before was at work. */
+enum ticker_verdict ticker_expire(struct ticker *ticker, int64_t now_boot_ns, int64_t busy_until_boot_ns);
 
 #endif

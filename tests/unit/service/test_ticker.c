@@ -73,7 +73,7 @@ static void ticks_in_time_are_taken(void **state)
     (void)state;
     struct ticker ticker = ticker_new(100 * MS);
     for (int64_t i = 0; i < 50; i++)
-        assert_int_equal(ticker_expire(&ticker, ticker.first_boot_ns + i * 100 * MS + 3, false), TICKER_TAKE);
+        assert_int_equal(ticker_expire(&ticker, ticker.first_boot_ns + i * 100 * MS + 3, 0), TICKER_TAKE);
     assert_int_equal(ticker.taken, 50);
     assert_int_equal(ticker.skipped, 0);
     assert_int_equal(ticker.overruns, 0);
@@ -84,7 +84,7 @@ static void constant_lateness_skips_nothing(void **state)
     (void)state;
     struct ticker ticker = ticker_new(10 * MS);
     for (int64_t i = 0; i < 50; i++)
-        assert_int_equal(ticker_expire(&ticker, ticker.first_boot_ns + (i * 10 + 8) * MS, false), TICKER_TAKE);
+        assert_int_equal(ticker_expire(&ticker, ticker.first_boot_ns + (i * 10 + 8) * MS, 0), TICKER_TAKE);
     assert_int_equal(ticker.skipped, 0);
 }
 
@@ -93,9 +93,9 @@ static void very_late_tick_is_not_followed_by_the_next_at_once(void **state)
     (void)state;
     struct ticker ticker = ticker_new(100 * MS);
     int64_t first_ns = ticker.first_boot_ns;
-    assert_int_equal(ticker_expire(&ticker, first_ns + 90 * MS, false), TICKER_TAKE);
-    assert_int_equal(ticker_expire(&ticker, first_ns + 100 * MS, false), TICKER_SKIP);
-    assert_int_equal(ticker_expire(&ticker, first_ns + 200 * MS, false), TICKER_TAKE);
+    assert_int_equal(ticker_expire(&ticker, first_ns + 90 * MS, 0), TICKER_TAKE);
+    assert_int_equal(ticker_expire(&ticker, first_ns + 100 * MS, 0), TICKER_SKIP);
+    assert_int_equal(ticker_expire(&ticker, first_ns + 200 * MS, 0), TICKER_TAKE);
     assert_int_equal(ticker.taken, 2);
     assert_int_equal(ticker.skipped, 1);
 }
@@ -105,9 +105,9 @@ static void machine_that_slept_has_one_gap(void **state)
     (void)state;
     struct ticker ticker = ticker_new(100 * MS);
     int64_t first_ns = ticker.first_boot_ns;
-    assert_int_equal(ticker_expire(&ticker, first_ns, false), TICKER_TAKE);
-    assert_int_equal(ticker_expire(&ticker, first_ns + 3600 * CLOCK_NS_PER_SECOND, false), TICKER_TAKE);
-    assert_int_equal(ticker_expire(&ticker, first_ns + 3600 * CLOCK_NS_PER_SECOND + 100 * MS, false), TICKER_TAKE);
+    assert_int_equal(ticker_expire(&ticker, first_ns, 0), TICKER_TAKE);
+    assert_int_equal(ticker_expire(&ticker, first_ns + 3600 * CLOCK_NS_PER_SECOND, 0), TICKER_TAKE);
+    assert_int_equal(ticker_expire(&ticker, first_ns + 3600 * CLOCK_NS_PER_SECOND + 100 * MS, 0), TICKER_TAKE);
     assert_int_equal(ticker.skipped, 35999);
 }
 
@@ -116,10 +116,9 @@ static void busy_ticks_are_overruns_and_are_not_made_up_for(void **state)
     (void)state;
     struct ticker ticker = ticker_new(100 * MS);
     int64_t first_ns = ticker.first_boot_ns;
-    assert_int_equal(ticker_expire(&ticker, first_ns, false), TICKER_TAKE);
-    assert_int_equal(ticker_expire(&ticker, first_ns + 100 * MS, true), TICKER_SKIP);
-    assert_int_equal(ticker_expire(&ticker, first_ns + 200 * MS, true), TICKER_SKIP);
-    assert_int_equal(ticker_expire(&ticker, first_ns + 300 * MS, false), TICKER_TAKE);
+    assert_int_equal(ticker_expire(&ticker, first_ns, 0), TICKER_TAKE);
+    assert_int_equal(ticker_expire(&ticker, first_ns + 201 * MS, first_ns + 200 * MS), TICKER_SKIP);
+    assert_int_equal(ticker_expire(&ticker, first_ns + 300 * MS, 0), TICKER_TAKE);
     assert_int_equal(ticker.taken, 2);
     assert_int_equal(ticker.overruns, 2);
     assert_int_equal(ticker.skipped, 0);
@@ -129,9 +128,9 @@ static void same_instant_counts_once(void **state)
 {
     (void)state;
     struct ticker ticker = ticker_new(100 * MS);
-    assert_int_equal(ticker_expire(&ticker, ticker.first_boot_ns - 1, false), TICKER_SKIP);
-    assert_int_equal(ticker_expire(&ticker, ticker.first_boot_ns, false), TICKER_TAKE);
-    assert_int_equal(ticker_expire(&ticker, ticker.first_boot_ns + 1, false), TICKER_SKIP);
+    assert_int_equal(ticker_expire(&ticker, ticker.first_boot_ns - 1, 0), TICKER_SKIP);
+    assert_int_equal(ticker_expire(&ticker, ticker.first_boot_ns, 0), TICKER_TAKE);
+    assert_int_equal(ticker_expire(&ticker, ticker.first_boot_ns + 1, 0), TICKER_SKIP);
     assert_int_equal(ticker.taken + ticker.skipped + ticker.overruns, 1);
 }
 
