@@ -33,7 +33,7 @@ static const struct cli_command check_command = {
     .details =
         "Problems: lines that are not strict JSON in UTF-8; events that lack a key; time stamps of a series that "
         "fall;\n"
-        "gaps of more than 1.5 intervals; dropped events; hosts without a name; an end event that counts wrong (one\n"
+        "gaps of more than 1.75 intervals; dropped events; hosts without a name; an end event that counts wrong (one\n"
         "that says how many were dropped, as the service writes it); damaged or cut gzip; no event at all.\n"
         "Notes: no start or no end event (the writer was killed, or still runs); a wall clock that was set; equal "
         "keys\n"

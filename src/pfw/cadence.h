@@ -17,8 +17,9 @@
 #include "pfw/sketch.h"
 #include "util/error.h"
 
-#define PFW_CADENCE_GAPS_MAX      128
-#define PFW_CADENCE_GAP_INTERVALS 1.5
+#define PFW_CADENCE_GAPS_MAX 128
+/* The first tick comes up to one and a half intervals after the first sample. */
+#define PFW_CADENCE_GAP_INTERVALS 1.75
 
 /* Nothing came between these two instants. */
 struct pfw_silence {

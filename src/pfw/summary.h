@@ -23,7 +23,7 @@ enum pfw_finding {
     PFW_FINDING_PHASE,         /* a phase that is none of DFTracer's */
     PFW_FINDING_BACKWARDS,     /* the time stamps of a series fall */
     PFW_FINDING_NO_NAME,       /* no "HH" event names the host */
-    PFW_FINDING_GAP,           /* no sample for more than 1.5 intervals */
+    PFW_FINDING_GAP,           /* no sample for more than 1.75 intervals */
     PFW_FINDING_DROPPED,       /* the writer dropped events */
     PFW_FINDING_COUNT,         /* an end event counts other than there are events of its run */
     PFW_FINDING_FOREIGN_COUNT, /* the same in an end event that is not our service's: others may count otherwise */

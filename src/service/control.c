@@ -107,11 +107,10 @@ static void control_warn_of_step(void)
     const char *name = getenv("SLURM_STEP_NAME");
     if (step == NULL || (name != NULL && strcmp(name, "extern") == 0))
         return;
-    control_say(
-        "warning: started inside Slurm step %s: where Slurm tracks processes by cgroup, the service ends with "
-        "this step, without time to close its trace; better is 'srun --overlap dftracer_service run … &' in the "
-        "job script, or the job's prolog",
-        step);
+    control_say("warning: started inside Slurm step %s: where Slurm tracks processes by cgroup, the service ends with "
+                "this step, without time to close its trace; better is 'srun --overlap --mem=0 dftracer_service run … "
+                "&' in the job script, or the job's prolog",
+                step);
 }
 
 static int control_on_ready(void *context, const char *notes, struct error *err)

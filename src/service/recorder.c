@@ -48,13 +48,14 @@ static void recorder_write_cfg(struct recorder *recorder)
     buf_char(&recorder->cfg, '}');
 }
 
-/* Metadata of the process, as DFTracer writes it: "PR" with a name and a value. */
-static void recorder_property(struct recorder *recorder, const char *name, const char *json, size_t length, int64_t ts)
+/* Metadata as DFTracer writes it, a name and a value: "CM" about the trace, "PR" about the process. */
+static void recorder_property(struct recorder *recorder, const char *event, const char *name, const struct buf *json,
+                              int64_t ts)
 {
     struct buf *out = &recorder->opening;
-    pfw_event_begin_metadata(out, &recorder->source, "PR", ts);
+    pfw_event_begin_metadata(out, &recorder->source, event, ts);
     pfw_event_text(out, "name", name);
-    pfw_event_json(out, "value", json, length);
+    pfw_event_json(out, "value", json->data, json->length);
     pfw_event_end(out);
     recorder->opening_events++;
 }
@@ -67,7 +68,7 @@ static void recorder_write_affinity(struct recorder *recorder, int64_t ts)
     if (affinity_json(&cpus, &err) < 0)
         log_warn("the CPUs that the service may use are not written down: %s", err.text);
     else
-        recorder_property(recorder, "core_affinity", cpus.data, cpus.length, ts);
+        recorder_property(recorder, "PR", "core_affinity", &cpus, ts);
 }
 
 static void recorder_write_opening(struct recorder *recorder, const struct paths *paths, int64_t now_boot_ns)
@@ -91,7 +92,7 @@ static void recorder_write_opening(struct recorder *recorder, const struct paths
     CLEANUP(buf_cleanup) struct buf unit;
     buf_init(&unit, RECORDER_EVENT_MAX_BYTES);
     buf_json_string(&unit, options_time_name(options->time));
-    recorder_property(recorder, "time_metric", unit.data, unit.length, ts);
+    recorder_property(recorder, "CM", "time_metric", &unit, ts);
     if (options->has_core_affinity)
         recorder_write_affinity(recorder, ts);
 }

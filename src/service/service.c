@@ -127,27 +127,25 @@ static void service_fail(struct service *service, const struct error *err)
     service_set_deadline(service);
 }
 
-static void service_log_lines(enum log_level level, const char *about, const struct buf *lines)
+static void service_log_lines(enum log_level level, const char *before, const struct buf *lines)
 {
     struct cursor all = cursor_of(lines->data, lines->length);
     struct cursor line;
     while (cursor_line(&all, &line))
-        log_line(level, "%s: %.*s", about, (int)cursor_left(&line), line.at);
+        log_line(level, "%s%.*s", before, (int)cursor_left(&line), line.at);
 }
 
 /* What collectors have to say, and which ones failed: a failure that lasts is named once in ten minutes. */
 static void service_log_collectors(struct service *service, int64_t now_mono_ns)
 {
     for (size_t i = 0; i < sampler_count(service->sampler); i++) {
-        const char *name = sampler_ops(service->sampler, i)->name;
         buf_reset(&service->notes);
         sampler_take_notes(service->sampler, i, &service->notes);
-        service_log_lines(LOG_LEVEL_WARN, name, &service->notes);
+        service_log_lines(LOG_LEVEL_WARN, "", &service->notes); /* the collector's name is in them */
         const char *reason = crew_failure(service->crew, i);
         uint64_t held_back = 0;
         if (reason != NULL && log_repeat_is_due(&service->failing[i], now_mono_ns, SERVICE_REPEAT_NS, &held_back))
-            log_error("collector %s failed: %s (and %" PRIu64 " times since it was last said)", name, reason,
-                      held_back);
+            log_error("collector failed: %s (and %" PRIu64 " times since it was last said)", reason, held_back);
     }
 }
 
@@ -330,7 +328,7 @@ static void service_on_deadline(uv_timer_t *timer)
     service->is_hanging = true;
     int64_t now_boot_ns = clock_boot_ns();
     (void)ticker_expire(&service->ticker, now_boot_ns, now_boot_ns); /* the ticks that it took with it are counted */
-    (void)pthread_mutex_unlock(&service->handing); /* we hold it */
+    (void)pthread_mutex_unlock(&service->handing);                   /* we hold it */
     const char *straggler = crew_straggler(service->crew);
     log_error("collector %s did not come back: the trace ends without its last sample",
               straggler != NULL ? straggler : "(none)");
@@ -423,7 +421,7 @@ static int service_open_sampler(struct service *service, struct error *err)
     int rc = sampler_open(&config, options->collectors, &notes, &service->sampler, err);
     if (rc < 0)
         return error_wrap(err, rc, "DFTRACER_COLLECTORS");
-    service_log_lines(LOG_LEVEL_INFO, "not measured", &notes);
+    service_log_lines(LOG_LEVEL_INFO, "not measured: ", &notes);
     service->failing = calloc(sampler_count(service->sampler) + 1, sizeof *service->failing);
     return service->failing != NULL ? 0 : error_set(err, -ENOMEM, "no memory for the collectors");
 }

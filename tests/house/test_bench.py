@@ -30,6 +30,11 @@ def test_broken_promise_fails_after_the_others_have_run(project):
     assert project.run("script/bench", "kept").returncode == 0
 
 
+def test_options_go_to_each_program(project):
+    project.write("bench/kept/run", '#!/bin/sh\necho "got $*"\n', executable=True)
+    assert "got --quick" in project.run("script/bench", "kept", "--quick").stdout
+
+
 def test_unknown_name_is_refused(project):
     done = project.run("script/bench", "nonsense")
     assert done.returncode == 2 and "bench/nonsense/run" in done.stderr

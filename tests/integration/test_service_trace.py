@@ -81,7 +81,7 @@ def test_stamps_are_in_the_unit_that_was_asked_for(service, unit, per_second):
     trace = one.load()
     for event in trace.events:
         assert int(before * per_second) <= event.get("ts", before * per_second) <= time.time() * per_second
-    assert {"name": "time_metric", "value": unit}.items() <= trace.args("PR")[0].items()
+    assert {"name": "time_metric", "value": unit}.items() <= trace.args("CM")[0].items()
 
 
 def test_without_compression_the_trace_is_plain(service):
@@ -100,7 +100,7 @@ def test_without_metadata_there_are_no_settings_in_it(service):
     one.stop()
     trace = one.load()
     assert not {"cfg", "build", "used"} & (set(trace.args("end")[0]) | set(trace.args("start")[0]))
-    assert not trace.named("PR")
+    assert not trace.named("CM") and not trace.named("PR")
 
 
 def test_core_affinity_is_written_down(service):
