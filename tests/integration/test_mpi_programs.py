@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from support.mpi import LAUNCH, Mpi, counters
+from support.mpi import LAUNCH, SOURCES, Mpi, counters
 from support.proxy_core import Place
 from support.waiting import wait_until
 
@@ -132,6 +132,16 @@ def test_shells_load_no_mpi_and_do_as_ever(mpi):
         assert (done.returncode, done.stderr, no_mpi) == (5, "", "0")
         assert int(exporter) > 0
     assert not [name for name in counters(mpi.place.dump(), "main") if name.startswith("mpi___")]
+
+
+@pytest.mark.parametrize("program, exporter", [("openmpi", "mpich"), ("mpich", "openmpi")])
+def test_a_program_of_another_mpi_runs_as_if_nobody_were_there(place, tmp_path, program, exporter):
+    mpi = mpi_of(program, place, tmp_path)
+    other = mpi_of(exporter, place, tmp_path)
+    for source in "messages.c", "collectives.c", "completions.c", "files.c", "windows.c", "fortran_mpi_f08.f90":
+        options = [f"-I{SOURCES}", "-fallow-argument-mismatch"] if source.endswith(".f90") else []
+        assert mpi.run_expecting(mpi.compile(source, *options), preload=[other.exporter])
+    assert mpi.counted() == {}
 
 
 PYTHON = """

@@ -75,11 +75,11 @@ class Wrapper:
         self.own = f"    struct calls_function *own = &wrappers_functions[{number}];"
 
     def text(self):
-        entries = [self.entry("MPI", "caller_is_library(__builtin_return_address(0))")]
+        entries = [self.entry("MPI", "caller_is_library(own_site)")]
         # Bindings convert handles by these all the time; nobody means a call of MPI by them.
         if not re.search(r"_(c2f|f2c|f08|f082[cf])$", self.name):
-            entries.append(self.entry(
-                "PMPI", "calls_running == own || !caller_is_binding(__builtin_return_address(0), own->key)"))
+            entries.append(self.entry("PMPI", "caller_is_library(own_site) || calls_running == own ||\n"
+                                              "        !caller_is_binding(own_site, own->key)"))
         return "\n".join([self.next_type(), self.measured(), *entries])
 
     def next_type(self):
@@ -110,17 +110,35 @@ class Wrapper:
         return "\n".join(lines)
 
     def entry(self, prefix, is_not_counted):
+        """What the program calls. When MPI is another one than ours, the call must pass through as it came: so its
+        parameters are machine words here, whether an MPI's handles are numbers or addresses."""
         name = self.name if prefix == "MPI" else "P" + self.name
+        result, declarations, measured = self.function.result, "void", ["own_next"]
+        next_type, symbol, cast = f"next_{self.name}", "", ""
+        if not self.has_real_number():
+            result, next_type, cast = "uintptr_t", f"words_{len(self.arguments)}", "(uintptr_t)"
+            declarations = ", ".join(f"uintptr_t {argument}" for argument in self.arguments) or "void"
+            measured = [f"(next_{self.name} *)own_next", *(f"({parameter.full_type}){parameter.name}"
+                                                           for parameter in self.function.parameters)]
+            symbol = f" __asm__(\"{name}\")"
+            name = f"words_{name}"
         return "\n".join([
-            f"WRAPPER {self.function.result} {name}({self.function.declarations()})",
+            *([f"WRAPPER {result} {name}({declarations}){symbol};"] if symbol else []),
+            f"WRAPPER {result} {name}({declarations})",
             "{",
             self.own,
-            f"    next_{self.name} *own_next = (next_{self.name} *)library_next(own, CALLS_{prefix});",
+            "    const void *own_site = __builtin_return_address(0);",
+            f"    void *own_next = library_next(own, CALLS_{prefix});",
             f"    if ({is_not_counted})",
-            f"        return own_next({', '.join(self.arguments)});",
-            f"    return measured_{self.name}({', '.join(['own_next', *self.arguments])});",
+            f"        return (({next_type} *)own_next)({', '.join(self.arguments)});",
+            f"    return {cast}measured_{self.name}({', '.join(measured)});",
             "}",
             ""])
+
+    def has_real_number(self):
+        """Floating point is passed in other registers. Only MPI's clocks return it, and they take nothing."""
+        types = [self.function.result, *(parameter.full_type for parameter in self.function.parameters)]
+        return any(re.search(r"\b(double|float)$", type_text) for type_text in types)
 
     def parameters_with_next(self):
         own = self.function.declarations()
@@ -200,9 +218,12 @@ def wrappers_text(wrappers):
     rows = [f'    {{.name = "{wrapper.name}", .key = "{wrapper.function.key}"}},' for wrapper in wrappers]
     return "\n".join([
         SPDX + MADE,
-        '#include <mpi.h>\n',
+        '#include <mpi.h>', '#include <stdint.h>\n',
         *(f'#include "exporters/mpi/{module}.h"' for module in MODULES), "",
         '#define WRAPPER __attribute__((visibility("default")))\n',
+        '_Static_assert(sizeof(uintptr_t) == sizeof(MPI_Count), "an integer or a pointer takes one machine word");\n',
+        *(f"typedef uintptr_t words_{count}({', '.join(['uintptr_t'] * count) or 'void'});"
+          for count in sorted({len(wrapper.arguments) for wrapper in wrappers})), "",
         f"static struct calls_function wrappers_functions[{len(wrappers)}] = {{", *rows, "};\n",
         *(wrapper.text() for wrapper in wrappers),
         FORTRAN_CLOCKS])
@@ -217,7 +238,9 @@ FORTRAN_CLOCKS = "\n".join(
 
 
 def constants_text(symbols):
-    lines = [SPDX + MADE, "#ifndef CONSTANTS_H", "#define CONSTANTS_H", ""]
+    is_open_mpi = any((symbol or "").startswith("ompi_") for symbol in symbols.values())
+    lines = [SPDX + MADE, "#ifndef CONSTANTS_H", "#define CONSTANTS_H", "",
+             f"#define LIBRARY_IS_OPEN_MPI {int(is_open_mpi)}"]
     for name, type_name in header.CONSTANTS.items():
         symbol = symbols[name]
         value = f'(({type_name})symbols_variable("{symbol}"))' if symbol else name

@@ -16,12 +16,19 @@ class Parameter:
         before = text[:array.start()] if array else text
         words = re.findall(r"[A-Za-z_]\w*", before)
         # A lone type, or one that ends in '*', has no name: `int MPI_F(MPI_Comm, int *)`.
-        is_named = len([word for word in words if word not in ("const", "struct", "unsigned", "long")]) > 1 \
-            and not before.endswith("*")
+        is_named = len([word for word in words if word not in ("const", "struct")]) > 1 \
+            and not before.endswith("*") and words[-1] not in ("int", "long", "char", "unsigned", "double")
         self.name = words[-1] if is_named else f"argument_{position}"
         self.declaration = text if is_named else f"{before} {self.name}{array.group(0) if array else ''}"
         self.is_array = array is not None
         self.type = (before[:before.rindex(words[-1])] if is_named else before).strip()
+        inner = re.sub(r"^\s*\[[^\]]*\]", "", array.group(0)) if array else ""
+        # What the parameter is inside of the function: an array is a pointer to what it holds, a function one to it.
+        self.full_type = self.type
+        if array:
+            self.full_type += f" (*){inner.strip()}" if inner.strip() else " *"
+        elif self.type.endswith("_function"):
+            self.full_type += " *"
 
     def is_pointer_to(self, type_name):
         return re.sub(r"\s", "", self.type) == type_name + ("" if self.is_array else "*")

@@ -23,9 +23,24 @@ static pthread_once_t library_once = PTHREAD_ONCE_INIT;
         memcpy(&library.field, &found, sizeof found);                                                                  \
     } while (0)
 
+/*
+ * Is this another kind of MPI than the one that we were compiled for? Its handles and statuses are others then, so no
+ * call may be looked at: each is passed on as if MPI itself had made it. This happens to the programs of a script that
+ * was started with the exporter of another MPI.
+ */
+static bool library_is_foreign(void)
+{
+    bool is_open_mpi = symbols_variable("ompi_mpi_byte") != NULL;
+    return is_open_mpi != (LIBRARY_IS_OPEN_MPI != 0);
+}
+
 static void library_open(void)
 {
     ticks_open();
+    if (library_is_foreign()) {
+        caller_library = (struct symbols_range){.start = 0, .bytes = UINTPTR_MAX};
+        return;
+    }
     caller_library = symbols_object(symbols_next("PMPI_Init"));
     LIBRARY_FIND(type_size_x, "PMPI_Type_size_x");
     LIBRARY_FIND(get_elements_x, "PMPI_Get_elements_x");
