@@ -26,8 +26,9 @@ static const struct cli_command info_command = {
     .name = "pfw info",
     .operands = "FILE...",
     .summary = "Tells what DFTracer traces hold: events, hosts, span of time, series, gaps",
-    .details = "A gap is a time of more than 1.75 intervals without any sample of a host. The unit of time is what the\n"
-               "trace says, else it is told by the size of the first time stamp.\n" COMMAND_STATUS_DETAILS,
+    .details =
+        "A gap is a time of more than 1.75 intervals without any sample of a host. The unit of time is what the\n"
+        "trace says, else it is told by the size of the first time stamp.\n" COMMAND_STATUS_DETAILS,
     .options = info_options,
     .options_count = ARRAY_LENGTH(info_options),
 };

@@ -8,7 +8,7 @@
  *     pid=4711
  *     address=127.0.0.1:1338
  *     http_socket=/tmp/metric-proxy-1000.socket.http
- *     token_file=/home/me/.proxyprofiles/root.token
+ *     token_file=/scratch/ann/.proxyprofiles/root.token
  *
  * Keys that a reader doesn't know are passed over; what is missing is empty. It may outlive a proxy that was killed:
  * whoever reads it still has to ask. Blocks on local files. Any thread.

@@ -23,7 +23,7 @@ static const struct beacon example = {
     .pid = 4711,
     .address = "127.0.0.1:1338",
     .http_socket = "/tmp/a=b.socket.http",
-    .token_file = "/home/me/.proxyprofiles/root.token",
+    .token_file = "/scratch/ann/.proxyprofiles/root.token",
 };
 
 static void what_was_written_is_read(void **state)
