@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,8 @@ struct registry {
     size_t metrics_max;
     uint32_t *slots; /* number of a metric + 1, or REGISTRY_SLOT_EMPTY; [slots_count], a power of two */
     size_t slots_count;
+    struct metric **sorted; /* the first sorted_count metrics by name; NULL until somebody asks */
+    size_t sorted_count;
     struct registry_budget *budget;
 };
 
@@ -54,6 +57,7 @@ void registry_free(struct registry *reg)
     reg->budget->metrics_used -= reg->count;
     free(reg->pages);
     free(reg->slots);
+    free(reg->sorted);
     free(reg);
 }
 
@@ -200,6 +204,44 @@ int registry_find_or_add(struct registry *reg, const char *name, size_t name_byt
     }
     int rc = registry_add_new(reg, name, name_bytes, words, kind, out_metric);
     return rc < 0 ? error_set(err, rc, "no memory for one more metric beside %zu", reg->count) : 0;
+}
+
+/* By family, then by labels: '{' comes before all that a name may have. */
+static int registry_compare(const void *left, const void *right)
+{
+    const unsigned char *a = (const unsigned char *)(*(struct metric *const *)left)->name;
+    const unsigned char *b = (const unsigned char *)(*(struct metric *const *)right)->name;
+    while (*a == *b && *a != '\0') {
+        a++;
+        b++;
+    }
+    int a_rank = *a == '{' ? 1 : *a == '\0' ? 0 : *a + 1;
+    int b_rank = *b == '{' ? 1 : *b == '\0' ? 0 : *b + 1;
+    return a_rank - b_rank;
+}
+
+struct metric *const *registry_sorted(struct registry *reg)
+{
+    if (reg->sorted_count == reg->count)
+        return reg->sorted;
+    struct metric **sorted = malloc(reg->count * sizeof *sorted);
+    if (sorted == NULL)
+        return NULL;
+    /* Those that are new go to the end, are sorted there, and merged with the others. */
+    size_t old = reg->sorted_count;
+    for (size_t i = old; i < reg->count; i++)
+        sorted[i] = registry_at(reg, i);
+    qsort(sorted + old, reg->count - old, sizeof(struct metric *), registry_compare);
+    size_t out = 0;
+    size_t next_new = old;
+    for (size_t next_old = 0; next_old < old; out++) {
+        bool is_new_first = next_new < reg->count && registry_compare(&sorted[next_new], &reg->sorted[next_old]) < 0;
+        sorted[out] = is_new_first ? sorted[next_new++] : reg->sorted[next_old++];
+    }
+    free(reg->sorted);
+    reg->sorted = sorted;
+    reg->sorted_count = reg->count;
+    return sorted;
 }
 
 void registry_begin(struct registry *reg)

@@ -59,6 +59,13 @@ size_t registry_count(const struct registry *reg);
 /* In order of arrival: index below registry_count(). */
 struct metric *registry_at(const struct registry *reg, size_t index);
 
+/*
+ * All metrics by name, [registry_count()]: those of one family (the name without labels) stand together. NULL without
+ * memory, or when there are none. Borrowed until the next metric is added. The first call sorts, later ones put what
+ * has come since into its place.
+ */
+struct metric *const *registry_sorted(struct registry *reg);
+
 /* Sets every value to its base: the beginning of a tick. */
 void registry_begin(struct registry *reg);
 

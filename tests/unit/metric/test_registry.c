@@ -186,6 +186,27 @@ static void no_memory_at_any_point_leaves_the_registry_whole(void **state)
     assert_int_equal(budget.metrics_used, 0);
 }
 
+static void sorted_metrics_keep_families_together_also_when_more_come(void **state)
+{
+    (void)state;
+    static const char *const first[] = {"a_b", "a{x=\"1\"}", "zz", "a", "b{y=\"2\"}"};
+    static const char *const then[] = {"a{w=\"1\"}", "a_a", "b", "zzz", "A"};
+    static const char *const expected[] = {"A",   "a", "a{w=\"1\"}", "a{x=\"1\"}", "a_a",
+                                           "a_b", "b", "b{y=\"2\"}", "zz",         "zzz"};
+    struct registry_budget budget = budget_of(100);
+    CLEANUP(registry_cleanup) struct registry *reg = registry_new(100, &budget);
+    assert_null(registry_sorted(reg));
+    for (size_t i = 0; i < ARRAY_LENGTH(first); i++)
+        add(reg, first[i], METRIC_COUNTER);
+    assert_string_equal(registry_sorted(reg)[0]->name, "a");
+    for (size_t i = 0; i < ARRAY_LENGTH(then); i++)
+        add(reg, then[i], METRIC_GAUGE);
+    struct metric *const *sorted = registry_sorted(reg);
+    for (size_t i = 0; i < ARRAY_LENGTH(expected); i++)
+        assert_string_equal(sorted[i]->name, expected[i]);
+    assert_ptr_equal(registry_sorted(reg), sorted); /* nothing new: nothing done */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +217,7 @@ int main(void)
         cmocka_unit_test(many_metrics_keep_their_order_and_address),
         cmocka_unit_test(a_tick_replaces_what_contributors_said_before),
         cmocka_unit_test(a_gauge_leaves_with_its_contributor),
+        cmocka_unit_test(sorted_metrics_keep_families_together_also_when_more_come),
         cmocka_unit_test(no_memory_at_any_point_leaves_the_registry_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
