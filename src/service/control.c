@@ -15,7 +15,6 @@
 #include "service/daemon.h"
 #include "service/instance.h"
 #include "service/journal.h"
-#include "service/notify.h"
 #include "service/options.h"
 #include "service/paths.h"
 #include "service/service.h"
@@ -23,6 +22,7 @@
 #include "util/clock.h"
 #include "util/cursor.h"
 #include "util/log.h"
+#include "util/notify.h"
 
 enum {
     CONTROL_TEXT_MAX_BYTES = 65536,

@@ -17,7 +17,6 @@
 #include "service/costs.h"
 #include "service/crew.h"
 #include "service/follower.h"
-#include "service/notify.h"
 #include "service/omnistat.h"
 #include "service/recorder.h"
 #include "service/records.h"
@@ -25,6 +24,7 @@
 #include "util/clock.h"
 #include "util/cursor.h"
 #include "util/log.h"
+#include "util/notify.h"
 
 enum {
     SERVICE_LINES_MAX_BYTES = 64 << 20, /* of one tick */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * notify: tells systemd, or whoever set NOTIFY_SOCKET, how the service fares (sd_notify(3)'s protocol: one datagram of
+ * notify: tells systemd, or whoever set NOTIFY_SOCKET, how a daemon fares (sd_notify(3)'s protocol: one datagram of
  * lines "READY=1", "STATUS=words"). Never waits. Any thread.
  */
-#ifndef SERVICE_NOTIFY_H
-#define SERVICE_NOTIFY_H
+#ifndef UTIL_NOTIFY_H
+#define UTIL_NOTIFY_H
 
 #include "util/error.h"
 

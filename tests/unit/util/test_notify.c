@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "service/notify.h"
+#include "util/notify.h"
 
 #include <errno.h>
 #include <limits.h>
