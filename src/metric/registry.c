@@ -207,10 +207,10 @@ int registry_find_or_add(struct registry *reg, const char *name, size_t name_byt
 }
 
 /* By family, then by labels: '{' comes before all that a name may have. */
-static int registry_compare(const void *left, const void *right)
+static int registry_compare_names(const char *left, const char *right)
 {
-    const unsigned char *a = (const unsigned char *)(*(struct metric *const *)left)->name;
-    const unsigned char *b = (const unsigned char *)(*(struct metric *const *)right)->name;
+    const unsigned char *a = (const unsigned char *)left;
+    const unsigned char *b = (const unsigned char *)right;
     while (*a == *b && *a != '\0') {
         a++;
         b++;
@@ -218,6 +218,11 @@ static int registry_compare(const void *left, const void *right)
     int a_rank = *a == '{' ? 1 : *a == '\0' ? 0 : *a + 1;
     int b_rank = *b == '{' ? 1 : *b == '\0' ? 0 : *b + 1;
     return a_rank - b_rank;
+}
+
+static int registry_compare(const void *left, const void *right)
+{
+    return registry_compare_names((*(struct metric *const *)left)->name, (*(struct metric *const *)right)->name);
 }
 
 struct metric *const *registry_sorted(struct registry *reg)
@@ -242,6 +247,21 @@ struct metric *const *registry_sorted(struct registry *reg)
     reg->sorted = sorted;
     reg->sorted_count = reg->count;
     return sorted;
+}
+
+size_t registry_sorted_after(struct registry *reg, const char *name)
+{
+    struct metric *const *sorted = registry_sorted(reg);
+    size_t low = 0;
+    size_t high = sorted != NULL ? reg->count : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (registry_compare_names(sorted[middle]->name, name) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 void registry_begin(struct registry *reg)

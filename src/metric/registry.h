@@ -66,6 +66,9 @@ struct metric *registry_at(const struct registry *reg, size_t index);
  */
 struct metric *const *registry_sorted(struct registry *reg);
 
+/* Where in this order the first name behind `name` is, which need not be there; "" is before all. */
+size_t registry_sorted_after(struct registry *reg, const char *name);
+
 /* Sets every value to its base: the beginning of a tick. */
 void registry_begin(struct registry *reg);
 

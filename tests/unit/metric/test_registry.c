@@ -205,6 +205,10 @@ static void sorted_metrics_keep_families_together_also_when_more_come(void **sta
     for (size_t i = 0; i < ARRAY_LENGTH(expected); i++)
         assert_string_equal(sorted[i]->name, expected[i]);
     assert_ptr_equal(registry_sorted(reg), sorted); /* nothing new: nothing done */
+    assert_int_equal(registry_sorted_after(reg, ""), 0);
+    assert_int_equal(registry_sorted_after(reg, "a"), 2);
+    assert_int_equal(registry_sorted_after(reg, "a_"), 4);
+    assert_int_equal(registry_sorted_after(reg, "zzz"), ARRAY_LENGTH(expected));
 }
 
 int main(void)
