@@ -145,33 +145,44 @@ static void all_to_all(void)
     expect_call("mpi_alltoallv", (ranks - 1) * 12, (ranks - 1) * 12);
 }
 
-/* Two sides: even ranks and odd ranks. Amounts of one side are counted by the number of ranks of the other. */
+/* Two sides: all ranks but the last, and the last. Amounts of one are counted by the number of ranks of the other. */
 static void between_groups(void)
 {
     MPI_Comm side, inter;
-    int is_odd = rank % 2;
-    int others = is_odd ? (ranks + 1) / 2 : ranks / 2;
-    MPI_Comm_split(MPI_COMM_WORLD, is_odd, rank, &side);
-    MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, 1 - is_odd, 1, &inter);
+    int is_last = rank == ranks - 1;
+    int others = is_last ? ranks - 1 : 1;
+    MPI_Comm_split(MPI_COMM_WORLD, is_last, rank, &side);
+    MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, is_last ? 0 : ranks - 1, 1, &inter);
     expect_call("mpi_comm_split", 0, 0);
     expect_call("mpi_intercomm_create", 0, 0);
 
-    /* World rank 2 is rank 1 of the even ones. */
-    int root = is_odd ? 1 : rank == 2 ? MPI_ROOT : MPI_PROC_NULL;
+    /* Rank 1 of the many has what the last one wants. */
+    int is_root = rank == 1;
+    int root = is_last ? 1 : is_root ? MPI_ROOT : MPI_PROC_NULL;
     MPI_Bcast(send, 100, MPI_INT, root, inter);
-    expect_call("mpi_bcast", is_odd ? 400 : 0, rank == 2 ? 400 : 0);
+    expect_call("mpi_bcast", is_last ? 400 : 0, is_root ? 400 : 0);
     MPI_Gather(send, 10, MPI_INT, receive, 10, MPI_INT, root, inter);
-    expect_call("mpi_gather", rank == 2 ? others * 40 : 0, is_odd ? 40 : 0);
-    MPI_Scatter(send, 10, MPI_INT, receive, 10, MPI_INT, root, inter);
-    expect_call("mpi_scatter", is_odd ? 40 : 0, rank == 2 ? others * 40 : 0);
-    MPI_Reduce(send, receive, 10, MPI_INT, MPI_SUM, root, inter);
-    expect_call("mpi_reduce", rank == 2 ? 40 : 0, is_odd ? 40 : 0);
-    MPI_Allgather(send, is_odd ? 3 : 5, MPI_INT, receive, is_odd ? 5 : 3, MPI_INT, inter);
-    expect_call("mpi_allgather", others * (is_odd ? 20 : 12), is_odd ? 12 : 20);
+    expect_call("mpi_gather", is_root ? 40 : 0, is_last ? 40 : 0);
+    MPI_Scatter(send, 12, MPI_INT, receive, 12, MPI_INT, root, inter);
+    expect_call("mpi_scatter", is_last ? 48 : 0, is_root ? 48 : 0);
+    MPI_Reduce(send, receive, 14, MPI_INT, MPI_SUM, root, inter);
+    expect_call("mpi_reduce", is_root ? 56 : 0, is_last ? 56 : 0);
+    /* And the other way round: the last one has what the many want. */
+    root = is_last ? MPI_ROOT : 0;
+    MPI_Gather(send, 10, MPI_INT, receive, 10, MPI_INT, root, inter);
+    expect_call("mpi_gather", is_last ? others * 40 : 0, is_last ? 0 : 40);
+    MPI_Scatter(send, 12, MPI_INT, receive, 12, MPI_INT, root, inter);
+    expect_call("mpi_scatter", is_last ? 0 : 48, is_last ? others * 48 : 0);
+
+    MPI_Allgather(send, is_last ? 3 : 5, MPI_INT, receive, is_last ? 5 : 3, MPI_INT, inter);
+    expect_call("mpi_allgather", others * (is_last ? 20 : 12), is_last ? 12 : 20);
     MPI_Alltoall(send, 4, MPI_INT, receive, 4, MPI_INT, inter);
     expect_call("mpi_alltoall", others * 16, others * 16);
     MPI_Allreduce(send, receive, 8, MPI_INT, MPI_SUM, inter);
     expect_call("mpi_allreduce", 32, 32);
+    /* As many for each side: 12 for each of three ranks, or 36 for one. */
+    MPI_Reduce_scatter_block(send, receive, is_last ? 12 * others : 12, MPI_INT, MPI_SUM, inter);
+    expect_call("mpi_reduce_scatter_block", is_last ? 48 * others : 48, 48 * (ranks - 1));
 
     MPI_Comm_free(&inter);
     MPI_Comm_free(&side);
