@@ -159,8 +159,8 @@ static bool contributor_grow(struct contributor *contributor)
 static void contributor_set_rank(struct contributor *contributor, const struct buf *name)
 {
     size_t prefix_bytes = sizeof contributor_rank_prefix - 1;
-    if (contributor->is_rank || contributor->config.is_nobody || name->length < prefix_bytes ||
-        memcmp(name->data, contributor_rank_prefix, prefix_bytes) != 0)
+    if (contributor->is_rank || contributor->config.is_nobody || contributor->config.is_no_rank ||
+        name->length < prefix_bytes || memcmp(name->data, contributor_rank_prefix, prefix_bytes) != 0)
         return;
     contributor->is_rank = true;
     contributor_count_everywhere(contributor, 1, 0);

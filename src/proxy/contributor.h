@@ -26,6 +26,7 @@ struct contributor_config {
     uint32_t uid;
     bool is_adoptable; /* a successor finds it again by itself: the state leaves its values out */
     bool is_job_alone; /* counts in its job only: telemetry of a job's life */
+    bool is_no_rank;   /* declares what MPI ranks declare, and is none: a job of another node */
     bool is_nobody;    /* no client: not counted among the contributors of a job, and doesn't keep it alive */
 };
 

@@ -16,12 +16,15 @@
 #include "proxy/proxy.h"
 
 struct alarms;
-struct scrapes;
+struct own;
 struct queue;
+struct scrapes;
 
 /* The parts that handlers work on, borrowed; parts that this proxy has not are NULL. */
 struct endpoint_parts {
+    uv_loop_t *loop;
     struct proxy *proxy;
+    struct own *own;
     struct alarms *alarms;
     struct scrapes *scrapes;
     struct queue *queue;
@@ -36,7 +39,19 @@ struct endpoint {
     void (*handle)(const struct endpoint_parts *parts, struct http_request *request);
 };
 
-/* One row of a table less than its size: {0} ends it. */
+/* `{"operation":"<what>","success":true}` or, when `rc` is not 0, 400 with the words of `err`. */
+void endpoint_answer(struct http_request *request, int rc, const char *what, const struct error *err);
+
+/*
+ * The parameter `name` of the request: of its query, or a member of the JSON object in its body, numbers as text.
+ * Appended to `out`; false when there is none.
+ */
+bool endpoint_param(const struct http_request *request, const char *name, struct buf *out);
+
+/* The job that the parameter `name` means, "main" without it; NULL: none, and 400 has been answered. */
+struct job *endpoint_job(const struct endpoint_parts *parts, struct http_request *request, const char *name);
+
+/* The tables, each ended by {0}. */
 extern const struct endpoint endpoints_metrics[];  /* /metrics */
 extern const struct endpoint endpoints_jobs[];     /* /job…, /ranks, /period, /set, /accumulate, /push */
 extern const struct endpoint endpoints_profiles[]; /* /profiles…, /model… */
