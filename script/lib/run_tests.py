@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 RESULTS = BUILD / "test-results"
 REASON_MAX = 300
+LONGEST_MAX = 15
 JOBS = str(os.cpu_count() or 2)
 KINDS_TO_COME = {"sim", "browser"}
 
@@ -88,11 +89,16 @@ class Tests:
         self.options = options
         self.runner = Runner()
         self.results = []
+        self.times = []  # (seconds, "kind: name") of all that tell how long they took
         self.kind = ""
         self.built = {}  # what build() has said of a preset's targets
 
     def add(self, status, name, reason=""):
         self.results.append(Result(self.kind, status, name, one_line(reason)))
+
+    def add_time(self, name, case):
+        """`case` is a test case of a JUnit report."""
+        self.times.append((float(case.get("time") or 0), f"{self.kind}: {name}"))
 
     def build(self, preset, targets=()):
         """Configures and builds build/<preset>, once; a failure is a failed test of each kind that needs it."""
@@ -256,6 +262,7 @@ class Tests:
         program = case.get("name")
         output = case.findtext("system-out") or ""
         has_failed = case.get("status") == "fail"
+        self.add_time(program, case)
         found, declared = cmocka_results(output)
         for status, name, reason in found:
             self.add(status, f"{program}: {name}", reason)
@@ -298,6 +305,7 @@ class Tests:
 
     def count_case(self, case):
         name = f"{case.get('classname', '').rpartition('.')[2]}: {case.get('name')}"
+        self.add_time(name, case)
         for tag, status in (("error", FAILED), ("failure", FAILED), ("skipped", SKIPPED)):
             found = case.find(tag)
             if found is not None:
@@ -368,6 +376,17 @@ def summary(kinds, results):
     say(totals(results))
 
 
+def tell_times(kinds, times):
+    """Which tests to look at when script/test as a whole takes too long. `kinds` maps to seconds, builds included."""
+    longest = [(seconds, name) for seconds, name in sorted(times, reverse=True)[:LONGEST_MAX] if seconds >= 1]
+    if longest:
+        say("\nThe longest:")
+    for seconds, name in longest:
+        say(f"{seconds:8.1f} s  {name}")
+    say("\nTime: " + ", ".join(f"{kind} {seconds:.0f} s" for kind, seconds in kinds.items())
+        + f"; {sum(kinds.values()) / 60:.1f} min in all")
+
+
 def interrupt(_number, _frame):
     raise KeyboardInterrupt
 
@@ -385,18 +404,23 @@ def main():
     RESULTS.mkdir(parents=True, exist_ok=True)
     tests = Tests(options)
     is_interrupted = False
+    seconds_of = {}
     for kind in kinds:
         say(f"== {kind}")
         tests.kind = kind
+        started = time.monotonic()
         try:
             getattr(tests, kind)()
         except KeyboardInterrupt:
             tests.add(FAILED, "all of it", "interrupted")
             is_interrupted = True
             break
+        finally:
+            seconds_of[kind] = time.monotonic() - started
     if not tests.results and options.word:
         tests.add(FAILED, f"-k {options.word}", "no test has a name like this")
     write_results(tests.results)
+    tell_times(seconds_of, tests.times)
     say()
     summary(kinds, tests.results)
     if is_interrupted:

@@ -2,6 +2,7 @@
 """script/test counts right, fails when it must, and leaves nothing behind when it is interrupted."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -65,6 +66,15 @@ def test_kinds_are_counted_and_summed(project):
     assert "integration  1 passed, 0 failed, 1 skipped" in lines
     assert "skipped: unit: unit_a: two: no such device here" in lines
     assert "skipped: integration: test_a: test_skipped: no such host" in lines
+
+
+def test_longest_tests_are_named_and_each_kind_has_its_time(project):
+    project.write("unit_a", UNIT_GREEN + "sleep 1.2\n")
+    project.write("tests/integration/test_a.py", "import time\ndef test_slow(): time.sleep(2.2)\ndef test_quick(): pass\n")
+    output = project.run("script/test", "--unit", "--integration").stdout
+    told = output.partition("\nThe longest:\n")[2].splitlines()
+    assert told[0].endswith(" s  integration: test_a: test_slow") and told[1].endswith(" s  unit: unit_a") and told[2] == "", output
+    assert re.search(r"^Time: unit \d+ s, integration \d+ s; \d+\.\d min in all$", output, re.MULTILINE), output
 
 
 def test_long_tests_run_when_asked_for(project):
