@@ -64,6 +64,11 @@ def test_mpi_4_is_counted_too(mpich, words):
     assert counters(mpich.place.dump(), "main")["has_finished"] == 4
 
 
+def test_calls_that_a_component_of_open_mpi_makes_are_not_the_programs(openmpi):
+    expected = openmpi.run_expecting(openmpi.compile("files.c"), OMPI_MCA_io="romio321")
+    assert openmpi.counted() == expected
+
+
 @pytest.mark.parametrize("goes_on", ["by_pmpi", "by_next"])
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_another_tool_and_ours_both_count_every_call(mpi, tmp_path, goes_on, order):

@@ -12,12 +12,15 @@ enum {
     CALLER_SITE_BITS = 10,
 };
 
-/* The highest bit of an address is never set in user space: it says that the place is a binding. */
-#define CALLER_IS_BINDING ((uintptr_t)1 << (sizeof(uintptr_t) * 8 - 1))
+/* The highest bit of an address is never set in user space: it says that the answer is yes. */
+#define CALLER_YES ((uintptr_t)1 << (sizeof(uintptr_t) * 8 - 1))
 
 struct symbols_range caller_library;
 
-/* Atomic; the address of a place and its verdict, in one word. */
+/*
+ * Atomic; the address of a place and the answer for it, in one word. A place calls one function, under one of its two
+ * names, so there is one question about it.
+ */
 static uintptr_t caller_sites[CALLER_SITES];
 
 static const char *const caller_prefixes[] = {"ompi_", "pmpir_", "mpir_", "pmpi_", "mpi_"};
@@ -58,25 +61,53 @@ bool caller_is_name(const char *symbol, const char *key)
     return false;
 }
 
-static bool caller_look(const void *site, const char *key)
+static bool caller_find(const void *site, Dl_info *out_info)
 {
     int kept_errno = errno;
-    Dl_info info = {0};
     /* One byte back: a call that never returns may be the last instruction of its function. */
-    bool is_found = dladdr((const char *)site - 1, &info) != 0 && info.dli_sname != NULL;
+    bool is_found = dladdr((const char *)site - 1, out_info) != 0;
     errno = kept_errno;
-    return is_found && caller_is_name(info.dli_sname, key);
+    return is_found;
 }
 
-bool caller_is_binding(const void *site, const char *key)
+/* Open MPI's components are plug-ins mca_<framework>_<component>.so. */
+static bool caller_look_for_component(const void *site, const char *key)
+{
+    (void)key;
+    Dl_info info = {0};
+    if (!caller_find(site, &info) || info.dli_fname == NULL)
+        return false;
+    const char *slash = strrchr(info.dli_fname, '/');
+    const char *file = slash != NULL ? slash + 1 : info.dli_fname;
+    return strncmp(file, "mca_", strlen("mca_")) == 0 || strncmp(file, "libmca_", strlen("libmca_")) == 0;
+}
+
+static bool caller_look_for_binding(const void *site, const char *key)
+{
+    Dl_info info = {0};
+    return caller_find(site, &info) && info.dli_sname != NULL && caller_is_name(info.dli_sname, key);
+}
+
+/* The answer that is remembered for this place, or `look`'s. */
+static bool caller_ask(const void *site, const char *key, bool (*look)(const void *, const char *))
 {
     uintptr_t address = (uintptr_t)site;
     /* Fibonacci hashing: 2^64 divided by the golden ratio. */
     uintptr_t *slot = &caller_sites[(uint64_t)address * UINT64_C(0x9e3779b97f4a7c15) >> (64 - CALLER_SITE_BITS)];
     uintptr_t known = __atomic_load_n(slot, __ATOMIC_RELAXED);
-    if (__builtin_expect((known & ~CALLER_IS_BINDING) != address, 0)) {
-        known = caller_look(site, key) ? address | CALLER_IS_BINDING : address;
+    if (__builtin_expect((known & ~CALLER_YES) != address, 0)) {
+        known = look(site, key) ? address | CALLER_YES : address;
         __atomic_store_n(slot, known, __ATOMIC_RELAXED);
     }
-    return (known & CALLER_IS_BINDING) != 0;
+    return (known & CALLER_YES) != 0;
+}
+
+bool caller_is_component(const void *site)
+{
+    return caller_ask(site, NULL, caller_look_for_component);
+}
+
+bool caller_is_binding(const void *site, const char *key)
+{
+    return caller_ask(site, key, caller_look_for_binding);
 }

@@ -7,6 +7,7 @@
  *   program ── mpi_send_ (Fortran) ── PMPI_Send ───────► counted at PMPI_Send   (Open MPI's)
  *   program ── MPI_Send of another tool ── PMPI_Send ──► counted at PMPI_Send, when that tool comes before us
  *   MPI itself ── MPI_File_iread_at_c ─────────────────► not counted: the program made another call
+ *   a component of Open MPI ── MPI_Type_size_x ────────► the same; its components are libraries that it loads
  *   a binding ── PMPI_Comm_size for its own purposes ──► not counted
  *
  * So Fortran needs no wrappers of its own, whichever interface and mangling a program uses, and each call counts once,
@@ -29,6 +30,9 @@ static inline bool caller_is_library(const void *site)
 {
     return (uintptr_t)site - caller_library.start < caller_library.bytes;
 }
+
+/* Does a component of MPI call MPI_X? To be asked within a call of MPI only: nothing else calls components. */
+bool caller_is_component(const void *site);
 
 /* Does a function that stands for `key` (mpi_send) call PMPI_X? `site` is where its call returns to. */
 bool caller_is_binding(const void *site, const char *key);

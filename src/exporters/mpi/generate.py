@@ -75,9 +75,10 @@ class Wrapper:
         self.own = f"    struct calls_function *own = &wrappers_functions[{number}];"
 
     def text(self):
-        entries = [self.entry("MPI", "caller_is_library(own_site)")]
+        entries = [self.entry("MPI", "caller_is_library(own_site) ||\n"
+                                     "        (calls_running != NULL && caller_is_component(own_site))")]
         # Bindings convert handles by these all the time; nobody means a call of MPI by them.
-        if not re.search(r"_(c2f|f2c|f08|f082[cf])$", self.name):
+        if not re.search(r"_([cf]2f|f2c|[cf]2f08|f082[cf])$", self.name):
             entries.append(self.entry("PMPI", "caller_is_library(own_site) || calls_running == own ||\n"
                                               "        !caller_is_binding(own_site, own->key)"))
         return "\n".join([self.next_type(), self.measured(), *entries])
