@@ -29,6 +29,12 @@ def test_every_byte_of_a_known_program_is_counted(mpi, source):
     assert mpi.counted() == expected
 
 
+@pytest.mark.long  # and five gigabytes of memory
+def test_a_message_of_more_than_two_gigabytes_is_counted_whole(mpi):
+    expected = mpi.run_expecting(mpi.compile("large.c"), ranks=2)
+    assert mpi.counted() == expected
+
+
 @pytest.mark.parametrize("interface", ["mpif_h", "mpi", "mpi_f08"])
 def test_a_call_from_fortran_is_counted_once_whichever_interface(mpi, interface):
     options = ["-fallow-argument-mismatch"]  # one routine for buffers of any type, as mpif.h has always been used

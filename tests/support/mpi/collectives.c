@@ -95,6 +95,33 @@ static void reduced(void)
     expect_call("mpi_barrier", 0, 0);
 }
 
+static int op_calls;
+
+/* A reduction of the program's own, which calls MPI itself. */
+static void add_and_ask(void *in, void *in_out, int *length, MPI_Datatype *type)
+{
+    int is_initialized = 0;
+    (void)type;
+    op_calls++;
+    MPI_Initialized(&is_initialized);
+    for (int i = 0; i < *length; i++)
+        ((int *)in_out)[i] += ((const int *)in)[i];
+}
+
+/* Calls from callbacks are the program's. How many there are is the algorithm's choice. */
+static void with_callback(void)
+{
+    MPI_Op op;
+    MPI_Op_create(add_and_ask, 1, &op);
+    MPI_Allreduce(send, receive, 3, MPI_INT, op, MPI_COMM_WORLD);
+    MPI_Op_free(&op);
+    expect_call("mpi_op_create", 0, 0);
+    expect_call("mpi_allreduce", 12, 12);
+    expect_call("mpi_op_free", 0, 0);
+    expect_calls("mpi_initialized", op_calls, 0, 0);
+    EXPECT_THAT(op_calls > 0);
+}
+
 static void gathered(void)
 {
     int sum = make_counts();
@@ -253,6 +280,7 @@ int main(int argc, char **argv)
     EXPECT_THAT(ranks >= 3 && ranks <= RANKS_MAX);
     rooted();
     reduced();
+    with_callback();
     gathered();
     all_to_all();
     between_groups();
