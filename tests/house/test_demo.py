@@ -20,6 +20,7 @@ def test_demo_leaves_a_trace_of_this_machine_and_can_run_again():
         # What a user has exported for other runs must not show.
         done = demo("2", env={"DFTRACER_ENABLE": "0", "DFTRACER_TRACE_INTERVAL_MS": "abc", "DFTRACER_CONFIGURATION": "/nonexistent"})
         assert done.returncode == 0, done.stdout + done.stderr
+        assert f"These paths start in {ROOT}." in done.stdout.splitlines()
         trace = re.search(r"^The trace: (\S+)$", done.stdout, re.MULTILINE).group(1)
         with gzip.open(ROOT / trace, "rt") as lines:
             events = [json.loads(line) for line in lines]
