@@ -1,24 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* endpoints_alarms: /alarms, /alarms/list, /alarms/add, /alarms/del. */
+#include <errno.h>
 #include <string.h>
 
 #include "proxy/alarms.h"
 #include "proxy/alarms_text.h"
 #include "proxy/endpoint.h"
-
-static void endpoints_alarms_done(struct http_request *request, int rc, const char *what, const struct error *err)
-{
-    if (rc < 0) {
-        http_request_fail(request, 400, err->text);
-        return;
-    }
-    struct buf body;
-    buf_init(&body, ALARMS_TEXT_FILE_MAX_BYTES);
-    buf_text(&body, "{\"operation\":");
-    buf_json_string(&body, what);
-    buf_text(&body, ",\"success\":true}");
-    http_request_answer(request, &(struct http_request_answer){.body = &body});
-}
 
 static void endpoints_alarms_answer(const struct endpoint_parts *parts, struct http_request *request,
                                     bool is_raised_only)
@@ -52,7 +39,7 @@ static void endpoints_alarms_add(const struct endpoint_parts *parts, struct http
     const struct buf *body = http_request_body(request);
     struct error err = {0};
     int rc = alarms_text_add(parts->alarms, body->length > 0 ? body->data : "", body->length, &err);
-    endpoints_alarms_done(request, rc, "alarm added", &err);
+    endpoint_answer(request, rc, "alarm added", &err);
 }
 
 static void endpoints_alarms_del(const struct endpoint_parts *parts, struct http_request *request)
@@ -70,9 +57,9 @@ static void endpoints_alarms_del(const struct endpoint_parts *parts, struct http
         const char *target = http_target_param(http_request_target(request), "targetjob");
         const char *name = http_target_param(http_request_target(request), "name");
         rc = target != NULL && name != NULL ? alarms_remove(parts->alarms, target, name, &err)
-                                            : error_set(&err, -1, "the parameters are targetjob and name");
+                                            : error_set(&err, -EINVAL, "the parameters are targetjob and name");
     }
-    endpoints_alarms_done(request, rc, "alarm deleted", &err);
+    endpoint_answer(request, rc, "alarm deleted", &err);
 }
 
 const struct endpoint endpoints_alarms[] = {
