@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #include "net/auth.h"
+#include "net/cidr.h"
 #include "net/http_client.h"
 #include "net/http_server.h"
 #include "net/resolve.h"
@@ -22,6 +23,7 @@
 #include "proxy/own.h"
 #include "proxy/ports.h"
 #include "proxy/proxy.h"
+#include "proxy/scrapes.h"
 #include "proxy/wire.h"
 #include "util/beacon.h"
 #include "util/cleanup.h"
@@ -33,8 +35,8 @@
 enum {
     DAEMON_SIGNALS = 2,
     DAEMON_PORTS_TRIED = 1000,
-    DAEMON_CONNECTIONS_KEPT = 16,
-    DAEMON_END_MS = 10000, /* then whatever still hangs is left behind */
+    DAEMON_CONNECTIONS_KEPT = 256, /* to targets that are scraped */
+    DAEMON_END_MS = 10000,         /* then whatever still hangs is left behind */
     DAEMON_PATH_MAX_BYTES = 2 * PATH_MAX,
     DAEMON_PREFIX_MODE = 0700,
     DAEMON_ROOT_URL_MODE = 0644,
@@ -62,6 +64,7 @@ struct daemon {
     struct proxy *proxy;
     struct own *own;
     struct alarms_keeper *alarms;
+    struct scrapes *scrapes;
     uv_signal_t signals[DAEMON_SIGNALS];
     uv_timer_t deadline;
 
@@ -179,6 +182,7 @@ static void daemon_on_entrance_closed(void *context)
     daemon->ends_awaited = 2;
     http_client_close(TAKE(daemon->client), daemon_on_all_closed, daemon);
     proxy_close(TAKE(daemon->proxy), daemon_on_all_closed, daemon);
+    scrapes_free(TAKE(daemon->scrapes)); /* its last tick has seen what they count, and has copied it */
 }
 
 static void daemon_on_deadline(uv_timer_t *timer)
@@ -205,7 +209,9 @@ static void daemon_end(struct daemon *daemon)
     daemon_leave_places(daemon);
     for (size_t i = 0; i < DAEMON_SIGNALS; i++)
         uv_close((uv_handle_t *)&daemon->signals[i], NULL);
+    scrapes_stop(daemon->scrapes);
     daemon->endpoints.parts.alarms = NULL;
+    daemon->endpoints.parts.scrapes = NULL;
     daemon->ends_awaited = 3;
     unix_listener_close(TAKE(daemon->listener), daemon_on_entrance_closed, daemon);
     http_server_close(TAKE(daemon->http), daemon_on_entrance_closed, daemon);
@@ -367,6 +373,32 @@ static int daemon_open_proxy(struct daemon *daemon, struct error *err)
     return 0;
 }
 
+/* Whom we ask: those of -s now, others as they are named. */
+static int daemon_open_scrapes(struct daemon *daemon, struct error *err)
+{
+    const struct settings *settings = daemon->settings;
+    struct cidr legacy_peers = {0};
+    int rc = settings->legacy_peers != NULL ? cidr_parse(settings->legacy_peers, &legacy_peers, err) : 0;
+    if (rc < 0)
+        return error_wrap(err, rc, "--legacy-peers");
+    const struct scrapes_config config = {
+        .loop = &daemon->loop,
+        .jobs = proxy_jobs(daemon->proxy),
+        .client = daemon->client,
+        .resolve = daemon->resolve,
+        .period_ms = proxy_period_ms(daemon->proxy),
+        .port = daemon->port,
+        .legacy_peers = &legacy_peers,
+        .is_open = settings->auth == SETTINGS_AUTH_NONE,
+    };
+    daemon->scrapes = scrapes_new(&config);
+    if (daemon->scrapes == NULL)
+        return error_set(err, -ENOMEM, "no memory for targets");
+    daemon->endpoints.parts.scrapes = daemon->scrapes;
+    rc = settings->targets != NULL ? scrapes_join_list(daemon->scrapes, settings->targets, err) : 0;
+    return rc < 0 ? error_wrap(err, rc, "-s '%s'", settings->targets) : 0;
+}
+
 /* The sockets of programs and of HTTP as this user. */
 static int daemon_listen_unix(struct daemon *daemon, struct error *err)
 {
@@ -426,8 +458,6 @@ static void daemon_warn(const struct settings *settings)
     if (settings->root != NULL || settings->waits_for_root)
         log_warn("this version sums up one node: its totals do not reach %s",
                  settings->root != NULL ? settings->root : "the root");
-    if (settings->targets != NULL)
-        log_warn("-s '%s': this version scrapes nothing", settings->targets);
 }
 
 static int daemon_open(struct daemon *daemon, struct error *err)
@@ -448,6 +478,8 @@ static int daemon_open(struct daemon *daemon, struct error *err)
         rc = daemon_listen_http(daemon, err);
     if (rc == 0)
         rc = daemon_open_proxy(daemon, err);
+    if (rc == 0)
+        rc = daemon_open_scrapes(daemon, err);
     if (rc == 0)
         rc = daemon_listen_unix(daemon, err);
     if (rc == 0)

@@ -21,6 +21,8 @@
 #include "util/log.h"
 
 enum {
+    SCRAPE_STATUS_OK = 200,
+    SCRAPE_STATUS_NOT_FOUND = 404,
     SCRAPE_SLICE_VALUES = 2000, /* counted in one turn of the loop: about 1 ms */
     SCRAPE_BODY_MAX_BYTES = 32 << 20,
     SCRAPE_PROBE_MAX_BYTES = 64 << 10,
@@ -65,6 +67,7 @@ struct scrape_target {
     struct scrape_url url;
     unsigned period_ms;
     bool is_named, is_paused, is_stopped;
+    bool is_guess; /* that it is a proxy: its page says so, its /job has not been read yet */
     enum scrape_target_kind kind;
     struct resolve_addresses addresses;
     uv_timer_t timer;
@@ -292,6 +295,7 @@ static void scrape_target_fail(struct scrape_target *target, const struct error 
     target->errors++;
     target->failures++;
     target->kind = SCRAPE_TARGET_UNKNOWN; /* something else may be there by now */
+    target->is_guess = false;
     scrape_target_show(target, SCRAPE_SLOT_UP, 0);
     scrape_target_show(target, SCRAPE_SLOT_ERRORS, target->errors);
     scrape_target_lose(target);
@@ -398,6 +402,15 @@ static void scrape_target_drop_counts(struct scrape_target *target)
     scrape_counts_free(TAKE(target->counts));
 }
 
+static void scrape_target_ask(struct scrape_target *target, bool is_probe);
+
+static void scrape_target_take_for_exporter(struct scrape_target *target)
+{
+    target->kind = SCRAPE_TARGET_EXPORTER;
+    target->is_guess = false;
+    scrape_target_ask(target, false);
+}
+
 static void scrape_target_on_read(void *data, bool is_wanted)
 {
     struct scrape_reading *reading = data;
@@ -411,10 +424,18 @@ static void scrape_target_on_read(void *data, bool is_wanted)
     struct error err = reading->err;
     target->answer = TAKE(reading->answer);
     scrape_reading_free(reading);
+    if (rc == -EBADMSG && target->is_guess) {
+        scrape_target_take_for_exporter(target);
+        return;
+    }
+    if (rc == 0 && target->is_guess)
+        rc = target->config.admit(target->config.context, target, &target->addresses, true, &err);
     if (rc < 0) {
+        scrape_read_free(TAKE(target->answer));
         scrape_target_fail(target, &err);
         return;
     }
+    target->is_guess = false;
     enum scrape_group_kind kind = target->kind == SCRAPE_TARGET_PROXY ? SCRAPE_GROUP_MAIN : SCRAPE_GROUP_EXPORTER;
     if (target->counts != NULL && scrape_counts_kind(target->counts) != kind)
         scrape_target_drop_counts(target);
@@ -425,14 +446,16 @@ static void scrape_target_on_read(void *data, bool is_wanted)
 
 /* Asking */
 
-static void scrape_target_ask(struct scrape_target *target, bool is_probe);
-
 static void scrape_target_on_data(void *context, struct http_client_result *result)
 {
     struct scrape_target *target = context;
     target->call = NULL;
     struct error err = result->err;
-    if (result->code == 0 && result->status != 200)
+    if (result->code == 0 && result->status == SCRAPE_STATUS_NOT_FOUND && target->is_guess) {
+        scrape_target_take_for_exporter(target);
+        return;
+    }
+    if (result->code == 0 && result->status != SCRAPE_STATUS_OK)
         (void)error_set(&err, -EIO, "it answers with status %u", result->status);
     if (err.code != 0) {
         scrape_target_fail(target, &err);
@@ -467,13 +490,11 @@ static void scrape_target_on_probe(void *context, struct http_client_result *res
         scrape_target_fail(target, &result->err);
         return;
     }
-    bool is_proxy = result->status == 200;
-    struct error err = {0};
-    if (is_proxy && target->config.admit(target->config.context, target, &target->addresses, true, &err) < 0) {
-        scrape_target_fail(target, &err);
-        return;
-    }
-    target->kind = is_proxy ? SCRAPE_TARGET_PROXY : SCRAPE_TARGET_EXPORTER;
+    /* Some exporters answer every path with a page of their own, which may be named for a proxy, too. */
+    const struct buf *page = result->body;
+    target->is_guess = result->status == SCRAPE_STATUS_OK && page->length > 0 &&
+                       memmem(page->data, page->length, "proxy", strlen("proxy")) != NULL;
+    target->kind = target->is_guess ? SCRAPE_TARGET_PROXY : SCRAPE_TARGET_EXPORTER;
     scrape_target_ask(target, false);
 }
 

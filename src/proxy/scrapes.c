@@ -199,8 +199,8 @@ int scrapes_join(struct scrapes *scrapes, const char *text, unsigned period_ms, 
         rc = scrapes_check_period(wanted_ms, err);
     struct resolve_addresses known;
     /* What is known already is told at once; names are judged when they have been looked up. */
-    if (rc == 0 && resolve_known(scrapes->config.resolve, url.host, &known) == 1 &&
-        scrapes_is_self(scrapes, &url, &known))
+    const char *host = strcmp(url.host, "localhost") == 0 ? "127.0.0.1" : url.host;
+    if (rc == 0 && resolve_known(scrapes->config.resolve, host, &known) == 1 && scrapes_is_self(scrapes, &url, &known))
         rc = error_set(err, -EINVAL, "target '%s': it is this proxy itself", text);
     return rc == 0 ? scrapes_add(scrapes, &url, wanted_ms, false, out_is_new, err) : rc;
 }
