@@ -46,6 +46,13 @@ typedef struct MetricProxyValue MetricProxyValue;
  */
 MetricProxyClient *metric_proxy_init(void);
 
+/*
+ * Says how many processes the program's job has, for launchers whose environment doesn't (SLURM_NTASKS,
+ * OMPI_COMM_WORLD_SIZE, PMI_SIZE; those win). To be called before the process' first metric, metric_proxy_init()
+ * included. 0, or non-zero when it comes too late.
+ */
+int metric_proxy_job_size(uint64_t size);
+
 /* Says that the program has come to its end: counts `has_finished`. Metrics may be used on. 0, or non-zero for NULL. */
 int metric_proxy_release(MetricProxyClient *client);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/job.h"
 #include "client/process.h"
 #include "client/text.h"
 
@@ -288,6 +289,11 @@ CLIENT_API MetricProxyClient *metric_proxy_init(void)
     __atomic_store_n(&client->has_finished, finished, __ATOMIC_RELEASE);
     (void)metric_proxy_counter_add_u64(started, 1);
     return client;
+}
+
+CLIENT_API int metric_proxy_job_size(uint64_t size)
+{
+    return size > 0 && job_set_size(size) ? CLIENT_OK : CLIENT_FAILED;
 }
 
 CLIENT_API int metric_proxy_release(MetricProxyClient *client)

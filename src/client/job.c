@@ -126,6 +126,16 @@ static void job_add_directory(struct text *text)
     job_add_field(text, "run_dir", path, got > 0 ? (size_t)got - 1 : 0);
 }
 
+/* Atomic; one for the process, as the description is. */
+static uint64_t job_given_size;
+static uint32_t job_is_described;
+
+bool job_set_size(uint64_t size)
+{
+    __atomic_store_n(&job_given_size, size, __ATOMIC_RELAXED);
+    return __atomic_load_n(&job_is_described, __ATOMIC_RELAXED) == 0;
+}
+
 static uint64_t job_size(void)
 {
     for (size_t i = 0; i < sizeof job_size_variables / sizeof job_size_variables[0]; i++) {
@@ -136,7 +146,8 @@ static uint64_t job_size(void)
         if (size > 0)
             return size;
     }
-    return 1;
+    uint64_t given = __atomic_load_n(&job_given_size, __ATOMIC_RELAXED);
+    return given > 0 ? given : 1;
 }
 
 size_t job_describe(char *text_bytes, size_t max)
@@ -144,6 +155,7 @@ size_t job_describe(char *text_bytes, size_t max)
     struct text text = text_in(text_bytes, max);
     struct timespec now = {0};
     (void)clock_gettime(CLOCK_REALTIME, &now);
+    __atomic_store_n(&job_is_described, 1, __ATOMIC_RELAXED);
     text_add(&text, "{\"jobid\":");
     const char *variable = job_add_id(&text);
     job_add_command(&text);

@@ -94,6 +94,14 @@ def test_calls_outside_of_init_and_finalize_are_counted(mpi):
     assert found["has_started"] == found["has_finished"] == 4
 
 
+@pytest.mark.parametrize("without", [(), ("OMPI_COMM_WORLD_SIZE",)], ids=["said", "not said"])
+def test_the_job_has_its_size_whether_the_launcher_says_it_or_not(openmpi, without):
+    openmpi.run(openmpi.compile("stencil.c"), openmpi.directory, 4, 1, ranks=3, job="sized", without=without)
+    profile = wait_until(lambda: "sized.profile" in openmpi.place.profiles() and openmpi.place.profile("sized.profile"),
+                         "the job's profile")
+    assert profile["desc"]["size"] == 3
+
+
 def test_an_abort_keeps_its_status_and_what_was_counted(mpi):
     mpi.run(mpi.compile("edges.c"), "abort", ranks=1, expect_status=3)
     assert mpi.counted() == {"mpi_init": (1, 0, 0), "mpi_comm_rank": (1, 0, 0), "mpi_abort": (1, 0, 0)}

@@ -41,9 +41,10 @@ class Mpi:
         assert done.returncode == 0, done.stderr
         return program
 
-    def run(self, *words, ranks=4, preload=None, job="mpi", expect_status=0, **variables):
-        """Runs a program under the exporter, on `ranks` ranks, to its end. Returns its output."""
-        done = subprocess.run(**self.command(words, ranks, preload, job, variables), capture_output=True, text=True,
+    def run(self, *words, ranks=4, preload=None, job="mpi", expect_status=0, without=(), **variables):
+        """Runs a program under the exporter, on `ranks` ranks, to its end. Returns its output. Ranks don't have the
+        launcher's variables `without`."""
+        done = subprocess.run(**self.command(words, ranks, preload, job, variables, without), capture_output=True, text=True,
                               timeout=240, check=False)
         assert done.returncode == expect_status, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
@@ -59,12 +60,12 @@ class Mpi:
             running.kill()
             running.wait()
 
-    def command(self, words, ranks, preload, job, variables):
+    def command(self, words, ranks, preload, job, variables, without=()):
         """What subprocess takes to run a program on ranks under the exporter."""
         env = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM", "PMI", "PROXY", "OMPI"))}
         env |= {"PROXY_PATH": str(self.place.socket_path), "PROXY_JOB_ID": job, **variables}
         preload = ":".join(map(str, preload if preload is not None else [self.exporter]))
-        launch = [*LAUNCH[self.name], "-np", str(ranks), "env", f"LD_PRELOAD={preload}"]
+        launch = [*LAUNCH[self.name], "-np", str(ranks), "env", *(f"--unset={name}" for name in without), f"LD_PRELOAD={preload}"]
         return {"args": self.place.command(*launch, *words), "env": env, "stdin": subprocess.DEVNULL, "cwd": self.directory}
 
     def run_expecting(self, program, *words, **options):

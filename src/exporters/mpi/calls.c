@@ -28,14 +28,23 @@ _Thread_local const struct calls_function *calls_running __attribute__((tls_mode
 static struct {
     pthread_once_t once;
     MetricProxyClient *client;
+    uint64_t (*job_ranks)(void);
     struct calls_metric totals[CALLS_KINDS];
     struct calls_metric lost_requests;
     uint32_t uses;         /* atomic */
     uint32_t has_finished; /* atomic */
 } calls = {.once = PTHREAD_ONCE_INIT};
 
+void calls_set_job_ranks(uint64_t (*job_ranks)(void))
+{
+    calls.job_ranks = job_ranks;
+}
+
 static void calls_connect(void)
 {
+    uint64_t ranks = calls.job_ranks != NULL ? calls.job_ranks() : 0;
+    if (ranks > 0)
+        (void)metric_proxy_job_size(ranks); /* too late when the program has metrics of its own already */
     calls.client = metric_proxy_init();
 }
 

@@ -35,6 +35,12 @@ struct calls_function {
 extern __attribute__((visibility("hidden"),
                       tls_model("initial-exec"))) _Thread_local const struct calls_function *calls_running;
 
+/*
+ * Asks `job_ranks` how many ranks the job has when the first call is counted; 0: it isn't known then. Before any call
+ * is counted.
+ */
+void calls_set_job_ranks(uint64_t (*job_ranks)(void));
+
 /* Counts one call that took `elapsed_ns` and moved these bytes. */
 void calls_count(struct calls_function *function, uint64_t elapsed_ns, uint64_t in_bytes, uint64_t out_bytes);
 

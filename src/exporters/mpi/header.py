@@ -4,7 +4,7 @@ import re
 import subprocess
 
 # Values that are addresses in some MPIs. The exporter is not linked with an MPI, so it must look such symbols up.
-CONSTANTS = {"MPI_BYTE": "MPI_Datatype", "MPI_NO_OP": "MPI_Op"}
+CONSTANTS = {"MPI_BYTE": "MPI_Datatype", "MPI_NO_OP": "MPI_Op", "MPI_COMM_WORLD": "MPI_Comm"}
 PROTOTYPE = re.compile(r"\s*(?:extern\s+)?([A-Za-z_][\w\s]*[\s*]+)(P?MPI_[A-Z]\w*)\s*\((.*)\)\s*", re.S)
 SOURCE = "#include <mpi.h>\n" + "".join(f"cicada_constant_{name} {name};\n" for name in CONSTANTS)
 

@@ -34,6 +34,19 @@ static bool library_is_foreign(void)
     return is_open_mpi != (LIBRARY_IS_OPEN_MPI != 0);
 }
 
+/* Ranks of MPI_COMM_WORLD; 0 when there is none, as in a program of sessions alone. */
+static uint64_t library_world_ranks(void)
+{
+    int is_initialized = 0;
+    int is_finalized = 0;
+    int ranks = 0;
+    (void)library.initialized(&is_initialized);
+    (void)library.finalized(&is_finalized);
+    if (is_initialized && !is_finalized)
+        (void)library.comm_size(library.world, &ranks);
+    return (uint64_t)ranks;
+}
+
 static void library_open(void)
 {
     ticks_open();
@@ -54,8 +67,12 @@ static void library_open(void)
     LIBRARY_FIND(cart_shift, "PMPI_Cart_shift");
     LIBRARY_FIND(graph_neighbors_count, "PMPI_Graph_neighbors_count");
     LIBRARY_FIND(dist_graph_neighbors_count, "PMPI_Dist_graph_neighbors_count");
+    LIBRARY_FIND(initialized, "PMPI_Initialized");
+    LIBRARY_FIND(finalized, "PMPI_Finalized");
     library.byte = LIBRARY_BYTE;
     library.no_op = LIBRARY_NO_OP;
+    library.world = LIBRARY_COMM_WORLD;
+    calls_set_job_ranks(library_world_ranks);
 }
 
 void *library_look_up(struct calls_function *function, enum calls_entry entry)

@@ -23,8 +23,11 @@ struct library {
     int (*cart_shift)(MPI_Comm, int, int, int *, int *);
     int (*graph_neighbors_count)(MPI_Comm, int, int *);
     int (*dist_graph_neighbors_count)(MPI_Comm, int *, int *, int *);
+    int (*initialized)(int *);
+    int (*finalized)(int *);
     MPI_Datatype byte;
     MPI_Op no_op;
+    MPI_Comm world;
 };
 
 extern __attribute__((visibility("hidden"))) struct library library;
