@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Installation of files that hold the prefix. It is known only when `cmake --install … --prefix` runs, so they are
-# made then. A template may use @prefix@, @bindir@, @libdir@, @mandir@, @docdir@, @modulesdir@ and @version@.
+# made then. A template may use @prefix@, @bindir@, @libdir@, @includedir@, @mandir@, @docdir@, @modulesdir@ and @version@.
 
 # Where the modulefiles are: `module use <prefix>/share/modulefiles`.
 set(CICADA_INSTALL_MODULEDIR "${CMAKE_INSTALL_DATADIR}/modulefiles")
@@ -21,6 +21,7 @@ function(cicada_install_template template destination)
     set(version \"${PROJECT_VERSION}\")
     set(bin \"${CMAKE_INSTALL_BINDIR}\")
     set(lib \"${CMAKE_INSTALL_LIBDIR}\")
+    set(include \"${CMAKE_INSTALL_INCLUDEDIR}\")
     set(man \"${CMAKE_INSTALL_MANDIR}\")
     set(doc \"${CMAKE_INSTALL_DOCDIR}\")
     set(modules \"${CICADA_INSTALL_MODULEDIR}\")
@@ -33,6 +34,7 @@ function(cicada_finish_install)
     set(build_dir \"${CMAKE_BINARY_DIR}\")
     set(version \"${PROJECT_VERSION}\")
     set(bin \"${CMAKE_INSTALL_BINDIR}\")
+    set(lib \"${CMAKE_INSTALL_LIBDIR}\")
     set(man \"${CMAKE_INSTALL_MANDIR}\")
     set(modules \"${CICADA_INSTALL_MODULEDIR}\")
     include(\"${CMAKE_SOURCE_DIR}/cmake/install_done.cmake\")")

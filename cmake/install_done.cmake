@@ -8,10 +8,15 @@ Cicada ${version} is installed in $ENV{DESTDIR}${prefix}. To use it:
     export PATH=\"${prefix}/${bin}:\$PATH\"
     export MANPATH=\"${prefix}/${man}:\$MANPATH\"
 
-or, where there are environment modules:
+and for programs that count with libproxyclient (pkg-config proxyclient):
 
-    module use ${prefix}/${modules}
+    export PKG_CONFIG_PATH=\"${prefix}/${lib}/pkgconfig:\$PKG_CONFIG_PATH\"
+    export LD_LIBRARY_PATH=\"${prefix}/${lib}\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}\"
+
+or all of it, where there are environment modules:
+
+    module use \"${prefix}/${modules}\"
     module load cicada/${version}
 
-To remove it: cmake --build ${build_dir} --target uninstall
+To remove it: cmake --build \"${build_dir}\" --target uninstall
 ")

@@ -3,6 +3,7 @@
 get_filename_component(prefix "${CMAKE_INSTALL_PREFIX}" ABSOLUTE)
 set(bindir "${prefix}/${bin}")
 set(libdir "${prefix}/${lib}")
+set(includedir "${prefix}/${include}")
 set(mandir "${prefix}/${man}")
 set(docdir "${prefix}/${doc}")
 set(modulesdir "${prefix}/${modules}")

@@ -3,7 +3,9 @@
 
 import os
 import re
+import shlex
 import subprocess
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
@@ -33,8 +35,8 @@ def version():
 
 @pytest.fixture
 def installed(build, tmp_path):
-    """A prefix with everything in it, and what the installation said."""
-    prefix = tmp_path / "opt" / "cicada"
+    """A prefix with a blank in it and everything, and what the installation said."""
+    prefix = tmp_path / "o p t" / "cicada"
     done = run("cmake", "--install", build, "--prefix", prefix)
     yield prefix, done.stdout + done.stderr
 
@@ -46,7 +48,7 @@ def files_under(folder):
 def test_exports_that_are_printed_make_programs_and_pages_found(installed, version):
     prefix, told = installed
     lines = [line.strip() for line in told.splitlines() if line.strip().startswith("export ")]
-    assert len(lines) == 2
+    assert [line.partition("=")[0] for line in lines] == [f"export {name}" for name in ("PATH", "MANPATH", "PKG_CONFIG_PATH", "LD_LIBRARY_PATH")]
     exports = "\n".join(lines)
     for program in PROGRAMS:
         done = run("bash", "-c", f"{exports}\ncommand -v {program}; {program} --version; man -w {program}", env={"MANPATH": ""})
@@ -59,7 +61,7 @@ def test_exports_that_are_printed_make_programs_and_pages_found(installed, versi
 def test_modulefile_that_is_printed_loads_and_unloads(installed, version):
     prefix, told = installed
     commands = [line.strip() for line in told.splitlines() if line.strip().startswith("module ")]
-    assert commands == [f"module use {prefix}/share/modulefiles", f"module load cicada/{version}"]
+    assert commands == [f'module use "{prefix}/share/modulefiles"', f"module load cicada/{version}"]
     script = "source /usr/share/modules/init/bash\n" + "\n".join(commands) + "\n" + """
 command -v pfw; echo "$MANPATH"; pkg-config --variable=bindir cicada; man -w pfw
 module unload cicada; command -v pfw || echo gone"""
@@ -71,10 +73,30 @@ module unload cicada; command -v pfw || echo gone"""
         assert lines[3].startswith(f"{prefix}/share/man/")
 
 
+@pytest.mark.parametrize("way", ["pkg-config of the exports", "module", "static"])
+def test_program_is_built_with_the_client_library_and_runs(installed, tmp_path, way):
+    prefix, told = installed
+    program = tmp_path / "program.c"
+    program.write_text("""#include <metric_proxy_client.h>
+int main(void) { return metric_proxy_counter_inc(0, 1.0) == 0 ? 3 : 0; } /* no metric: leaves no segment behind */
+""")
+    lines = [line.strip() for line in told.splitlines()]
+    exports = "\n".join(line for line in lines if line.startswith("export "))
+    module = "source /usr/share/modules/init/bash\n" + "\n".join(line for line in lines if line.startswith("module "))
+    library = next(path.parent for path in prefix.rglob("libproxyclient.a"))
+    setup, flags = {
+        "pkg-config of the exports": (exports, "$(pkg-config --cflags --libs proxyclient)"),
+        "module": (module, "-lproxyclient"),
+        "static": ("", f"-I{shlex.quote(str(prefix / 'include'))} {shlex.quote(str(library / 'libproxyclient.a'))}"),
+    }[way]
+    run("bash", "-c", f'{setup}\ncd "{tmp_path}" && eval cc -std=c11 -pedantic -Wall -Werror program.c "{flags}" -o program && ./program')
+
+
 def test_version_has_one_place(installed, version):
     prefix, _ = installed
     pc = run("pkg-config", "--modversion", "cicada", env={"PKG_CONFIG_PATH": f"{prefix}/lib/pkgconfig:{prefix}/lib64/pkgconfig"})
     assert pc.stdout.strip() == version
+    assert [path.name for path in prefix.rglob(f"libproxyclient.so.{version}")] != []
     for page in (prefix / "share/man").rglob("*.[1-8]"):
         titles = [line for line in page.read_text().splitlines() if line.startswith((".TH", ".Os"))]
         assert titles and version in titles[0], page
@@ -83,7 +105,7 @@ def test_version_has_one_place(installed, version):
 def test_no_placeholder_and_no_path_of_the_build_is_installed(installed):
     prefix, _ = installed
     for path in prefix.rglob("*"):
-        if path.is_dir() or path.parent.name == "bin":
+        if path.is_dir() or path.parent.name == "bin" or path.name.startswith("lib"):
             continue
         text = path.read_text()
         assert str(ROOT) not in text and not re.search(r"@[a-z]+@", text), path
@@ -94,8 +116,8 @@ def test_units_start_the_installed_program(installed):
     units = [path for owner in ("system", "user") for path in (prefix / "lib/systemd" / owner).glob("*.service")]
     assert units
     for unit in units:
-        starts = re.findall(r"^Exec\w+=[-+!@:]*(\S+)", unit.read_text(), re.MULTILINE)
-        assert starts and all(start == f"{prefix}/bin/dftracer_service" for start in starts if "dftracer" in start), unit
+        starts = [shlex.split(line)[0] for line in re.findall(r"^ExecStart=[-+!@:]*(.*)", unit.read_text(), re.MULTILINE)]
+        assert starts and all(start == f"{prefix}/bin/{Path(start).name}" and Path(start).exists() for start in starts), unit
 
 
 def test_pages_read_without_complaint(installed):
@@ -136,6 +158,17 @@ def test_destdir_stages_files_that_name_the_real_prefix(build, tmp_path):
     assert '"/opt/cicada/bin"' in modulefile and str(stage) not in modulefile
     run("cmake", "--build", build, "--target", "uninstall", env=env)
     assert files_under(stage) == []
+
+
+def test_source_folder_is_no_build_folder(tmp_path):
+    subprocess.run(f"git -C '{ROOT}' ls-files -z | tar -C '{ROOT}' --null -T - -c | tar -x -C '{tmp_path}'", shell=True, check=True)
+    done = subprocess.run(["cmake", "."], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode != 0 and "Build in a folder of its own" in done.stderr
+
+
+def test_build_without_preset_is_optimised(tmp_path):
+    run("cmake", "-S", ROOT, "-B", tmp_path / "build", "-DCICADA_TESTS=OFF", "-DCICADA_BENCH=OFF")
+    assert "CMAKE_BUILD_TYPE:STRING=RelWithDebInfo" in (tmp_path / "build/CMakeCache.txt").read_text()
 
 
 def test_build_without_an_optional_package_says_what_it_lacks(tmp_path):
