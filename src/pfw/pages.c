@@ -34,14 +34,20 @@ enum {
 
     /* libdeflate gives up when the output ends less than so many bytes behind what it wrote. */
     DEFLATE_SLACK_BYTES = 16,
-    /*
-     * Levels of libdeflate: what has gathered in an interval gets the finer one, which is a fifth smaller; a burst, or
-     * the ticks of a node with thousands of CPUs, the one that costs a third of the time (docs/architecture).
-     */
-    PAGES_FINE_LEVEL = 8,
-    PAGES_FAST_LEVEL = 6,
-    PAGES_FINE_MAX_BYTES = 512 * 1024,
 };
+
+/*
+ * Levels of libdeflate by the length of the lines at hand (docs/architecture): one tick of a small node, a few percent
+ * larger at half the time; what has gathered in an interval, a fifth smaller; a burst, or a tick with thousands of
+ * CPUs, a third of the time.
+ */
+static const struct {
+    int level;
+    size_t lines_max_bytes;
+} pages_levels[] = {{1, 8 * 1024}, {8, 512 * 1024}, {6, SIZE_MAX}};
+
+/* Made at the start: it serves for the others, too, when there is no memory for those. */
+#define PAGES_LEVEL_FIRST 1
 
 /* Lines that seem to need this much of the room are tried all at once. */
 #define MEMBER_WHOLE_RATIO 1.25
@@ -64,9 +70,9 @@ struct pages_mark {
 };
 
 struct pfw_pages {
-    struct libdeflate_compressor *fine;       /* NULL: plain lines */
-    struct libdeflate_compressor *fast;       /* NULL until there is a burst */
-    struct libdeflate_compressor *compressor; /* for the lines at hand: one of these */
+    bool is_compressed;
+    struct libdeflate_compressor *levels[ARRAY_LENGTH(pages_levels)]; /* NULL until needed */
+    struct libdeflate_compressor *compressor;                         /* for the lines at hand: one of these, or NULL */
 
     /*
      * The last members of two sizes, the newest first. The first lines of a member cost much, as nothing before them is
@@ -348,9 +354,10 @@ struct pfw_pages *pfw_pages_new(bool is_compressed)
         mmap(NULL, PAGES_BATCH_BYTES + 2 * PFW_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages->memory == MAP_FAILED)
         pages->memory = NULL;
+    pages->is_compressed = is_compressed;
     if (is_compressed)
-        pages->fine = libdeflate_alloc_compressor(PAGES_FINE_LEVEL);
-    if (pages->memory == NULL || (is_compressed && pages->fine == NULL)) {
+        pages->levels[PAGES_LEVEL_FIRST] = libdeflate_alloc_compressor(pages_levels[PAGES_LEVEL_FIRST].level);
+    if (pages->memory == NULL || (is_compressed && pages->levels[PAGES_LEVEL_FIRST] == NULL)) {
         pfw_pages_free(pages);
         return NULL;
     }
@@ -361,22 +368,25 @@ void pfw_pages_free(struct pfw_pages *pages)
 {
     if (pages == NULL)
         return;
-    libdeflate_free_compressor(pages->fine);
-    libdeflate_free_compressor(pages->fast);
+    for (size_t i = 0; i < ARRAY_LENGTH(pages->levels); i++)
+        libdeflate_free_compressor(pages->levels[i]);
     if (pages->memory != NULL)
         (void)munmap(pages->memory, PAGES_BATCH_BYTES + 2 * PFW_PAGE_BYTES); /* of our own mapping: can't fail */
     free(pages->large);
     free(pages);
 }
 
-/* For lines of `length` bytes; without memory for the fast one the fine one serves, too. */
+/* For lines of `length` bytes. */
 static struct libdeflate_compressor *pages_choose(struct pfw_pages *pages, size_t length)
 {
-    if (pages->fine == NULL || length <= PAGES_FINE_MAX_BYTES)
-        return pages->fine;
-    if (pages->fast == NULL)
-        pages->fast = libdeflate_alloc_compressor(PAGES_FAST_LEVEL);
-    return pages->fast != NULL ? pages->fast : pages->fine;
+    if (!pages->is_compressed)
+        return NULL;
+    size_t choice = 0;
+    while (length > pages_levels[choice].lines_max_bytes)
+        choice++;
+    if (pages->levels[choice] == NULL)
+        pages->levels[choice] = libdeflate_alloc_compressor(pages_levels[choice].level);
+    return pages->levels[choice] != NULL ? pages->levels[choice] : pages->levels[PAGES_LEVEL_FIRST];
 }
 
 int pfw_pages_lay(struct pfw_pages *pages, uint64_t offset, const char *lines, size_t length,

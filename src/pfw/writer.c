@@ -4,10 +4,11 @@
  * failure; what was not taken goes back into the queue. Passes begin when lines have waited for a flush interval, when
  * somebody asks, or when the queue is half full; after a failure only at intervals or when somebody asks.
  *
- * After a pass the thread sleeps until a hundredth past the end of the next interval, or until an append that comes
- * less than a tenth before it: so ticks that are as long as the interval, or an even part of it, cost one wake-up a
- * pass, though they come a little early or late. Has nothing come by then, it sleeps until the next append, which then
- * is written at once.
+ * Intervals are counted from the last append before a pass, not from the pass. The thread sleeps until a hundredth past
+ * the end of the interval, or until an append that comes less than a sixteenth before it: so ticks that are as long as
+ * the interval, or an even part of it, cost one wake-up a pass, though they come a little early or late, and from the
+ * second pass on it is a tick that wakes the thread, when the caches hold the lines and the kernel's code. Has nothing
+ * come by then, it sleeps until the next append, which then is written at once.
  */
 #include "pfw/writer.h"
 
@@ -29,7 +30,7 @@
 enum {
     WRITER_STACK_BYTES = 256 * 1024,
     WRITER_EXTRA_MAX_BYTES = 1024 * 1024, /* of lines that a callback may add */
-    WRITER_EARLY_PART = 10,               /* of a flush interval */
+    WRITER_EARLY_PART = 16,               /* of a flush interval; a tenth would be where the ninth of ten ticks comes */
     WRITER_LATE_PART = 100,
 };
 
@@ -54,6 +55,7 @@ struct pfw_writer {
     struct error answer;             /* how that pass ended */
     bool is_asleep;                  /* the thread waits; nobody has woken it yet */
     int64_t next_flush_mono_ns;      /* INT64_MAX: only when asked */
+    int64_t appended_mono_ns;        /* when the last lines came */
     bool is_closing;
     bool is_ended;     /* the thread has let go of the file */
     bool is_abandoned; /* the user has gone: no callback any more, and the thread frees the writer */
@@ -287,12 +289,21 @@ static void writer_report(struct pfw_writer *writer, int rc, const struct error 
         writer->options.on_change(writer->options.context, is_failing ? err->text : NULL);
 }
 
-static int64_t writer_next_flush(const struct pfw_writer *writer, int64_t pass_mono_ns, bool is_failing)
+static int64_t writer_interval_ns(const struct pfw_writer *writer)
 {
-    int64_t interval_ns = writer->options.flush_interval_ms * CLOCK_NS_PER_MS;
+    return writer->options.flush_interval_ms * CLOCK_NS_PER_MS;
+}
+
+/* After a pass that began at `pass_mono_ns` with lines the last of which came at `appended_mono_ns`. */
+static int64_t writer_next_flush(const struct pfw_writer *writer, int64_t pass_mono_ns, int64_t appended_mono_ns,
+                                 bool is_failing)
+{
+    int64_t interval_ns = writer_interval_ns(writer);
     if (is_failing)
         return pass_mono_ns + (interval_ns > WRITER_RETRY_NS ? interval_ns : WRITER_RETRY_NS);
-    return interval_ns > 0 ? pass_mono_ns + interval_ns : INT64_MAX;
+    if (interval_ns == 0)
+        return INT64_MAX;
+    return (appended_mono_ns > pass_mono_ns - interval_ns ? appended_mono_ns : pass_mono_ns) + interval_ns;
 }
 
 /* With the lock held. */
@@ -302,21 +313,19 @@ static bool writer_is_half_full(const struct pfw_writer *writer)
 }
 
 /* With the lock held: are lines that are there now to be written? */
-static bool writer_is_due(const struct pfw_writer *writer)
+static bool writer_is_due(const struct pfw_writer *writer, int64_t now_mono_ns)
 {
-    if (writer->next_flush_mono_ns == INT64_MAX)
-        return false;
-    int64_t early_ns = writer->options.flush_interval_ms * CLOCK_NS_PER_MS / WRITER_EARLY_PART;
-    return clock_mono_ns() >= writer->next_flush_mono_ns - early_ns;
+    return writer->next_flush_mono_ns != INT64_MAX &&
+           now_mono_ns >= writer->next_flush_mono_ns - writer_interval_ns(writer) / WRITER_EARLY_PART;
 }
 
 /* Sleeps until a pass is due, with the lock held. */
 static void writer_sleep(struct pfw_writer *writer)
 {
-    int64_t late_ns = writer->options.flush_interval_ms * CLOCK_NS_PER_MS / WRITER_LATE_PART;
+    int64_t late_ns = writer_interval_ns(writer) / WRITER_LATE_PART;
     while (!writer->is_closing && writer->asked == writer->answered && !writer_is_half_full(writer)) {
         bool has_work = !pfw_queue_is_empty(&writer->queue) || writer->status.is_failing;
-        bool is_due = writer_is_due(writer);
+        bool is_due = writer_is_due(writer, clock_mono_ns());
         if (has_work && is_due)
             return;
         bool has_end = writer->next_flush_mono_ns != INT64_MAX && !is_due;
@@ -354,6 +363,7 @@ static void *writer_run(void *context)
         is_closing = writer->is_closing;
         uint64_t asked = writer->asked;
         size_t length = writer->queue.buffered_bytes;
+        int64_t appended_mono_ns = writer->appended_mono_ns;
         writer_unlock(writer);
 
         struct error err = {0};
@@ -362,7 +372,7 @@ static void *writer_run(void *context)
         writer_report(writer, rc, &err);
 
         writer_lock(writer);
-        writer->next_flush_mono_ns = writer_next_flush(writer, pass_mono_ns, rc < 0);
+        writer->next_flush_mono_ns = writer_next_flush(writer, pass_mono_ns, appended_mono_ns, rc < 0);
         writer->answered = asked;
         writer->answer = rc < 0 ? err : (struct error){0}; /* a failure that did no harm may have left its words */
         (void)pthread_cond_broadcast(&writer->settled);    /* fails only for what is no condition */
@@ -429,7 +439,7 @@ int pfw_writer_open(int fd, const char *path, const struct pfw_writer_options *o
     if (rc < 0)
         return error_wrap(err, rc, "trace '%s'", path);
     writer->looked_mono_ns = clock_mono_ns();
-    writer->next_flush_mono_ns = writer_next_flush(writer, writer->looked_mono_ns, false);
+    writer->next_flush_mono_ns = writer_next_flush(writer, writer->looked_mono_ns, 0, false);
     writer->status.bytes_written = pfw_file_size(writer->file);
     rc = writer_start(writer, err);
     if (rc < 0)
@@ -444,7 +454,8 @@ void pfw_writer_append(struct pfw_writer *writer, const char *lines, size_t leng
         return;
     writer_lock(writer);
     pfw_queue_append(&writer->queue, lines, length, events);
-    if (writer->is_asleep && (writer_is_due(writer) || writer_is_half_full(writer))) {
+    writer->appended_mono_ns = clock_mono_ns();
+    if (writer->is_asleep && (writer_is_due(writer, writer->appended_mono_ns) || writer_is_half_full(writer))) {
         writer->is_asleep = false;
         (void)pthread_cond_signal(&writer->wake); /* fails only for what is no condition */
     }
