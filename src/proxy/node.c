@@ -318,7 +318,8 @@ static void node_put_table(struct node *node, const char *collector, const struc
             buf_reset(&node->name);
             node_names_family(collector, column, &node->name, &scale);
             node_names_labels(collector, row, NULL, &node->name);
-            node_put(node, column->help != NULL ? column->help : "as the kernel calls it",
+            bool has_help = column->help != NULL && column->help[0] != '\0';
+            node_put(node, has_help ? column->help : column->name, /* else the kernel's name says it */
                      column->kind == SAMPLE_COUNTER ? METRIC_COUNTER : METRIC_GAUGE,
                      node_value(column, &row->values[c]) * scale, true);
         }

@@ -38,6 +38,12 @@ static const struct {
     {"infiniband", "port"},
 };
 
+/* Parts of the kernel's names that Prometheus takes for units. */
+static const struct {
+    const char *name;
+    const char *plain;
+} node_plain_names[] = {{"SecPageTables", "SecondaryPageTables"}};
+
 static const struct node_unit *node_unit_of(const struct sample_column *column)
 {
     for (size_t i = 0; i < ARRAY_LENGTH(node_units); i++) {
@@ -51,6 +57,10 @@ static const struct node_unit *node_unit_of(const struct sample_column *column)
 static size_t node_stem(const struct sample_column *column, const struct node_unit *unit, const char **out_stem)
 {
     const char *stem = column->name;
+    for (size_t i = 0; i < ARRAY_LENGTH(node_plain_names); i++) {
+        if (strcmp(node_plain_names[i].name, stem) == 0)
+            stem = node_plain_names[i].plain;
+    }
     size_t bytes = strlen(stem);
     for (size_t i = 0; unit != NULL && i < ARRAY_LENGTH(unit->suffixes) && unit->suffixes[i] != NULL; i++) {
         size_t suffix_bytes = strlen(unit->suffixes[i]);
@@ -68,7 +78,8 @@ static size_t node_stem(const struct sample_column *column, const struct node_un
     return bytes;
 }
 
-/* "MemTotal" becomes mem_total, "Active(anon)" active_anon, "HugePages_Total" huge_pages_total. */
+/* "MemTotal" becomes mem_total, "Active(anon)" active_anon, "HugePages_Total" huge_pages_total,
+ * "DirectMap2M" direct_map2m. */
 static void node_put_snake(const char *text, size_t bytes, struct buf *out)
 {
     bool was_lower = false;
@@ -87,7 +98,7 @@ static void node_put_snake(const char *text, size_t bytes, struct buf *out)
         if (is_upper && was_lower)
             buf_char(out, '_');
         buf_char(out, (char)(is_upper ? character - 'A' + 'a' : character));
-        was_lower = !is_upper;
+        was_lower = !is_upper && isalpha(character); /* DirectMap2M stays one word */
         was_gap = false;
     }
 }
