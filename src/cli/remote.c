@@ -81,6 +81,7 @@ int remote_open(const char *address, struct remote **out_remote, struct error *e
         rc = buf_status(&remote->url, err);
     if (rc < 0)
         return rc;
+    (void)buf_string(&remote->url); /* ends the text with a NUL */
     rc = uv_loop_init(&remote->loop);
     if (rc < 0)
         return error_set(err, rc, "no event loop to ask the proxy");
@@ -120,7 +121,7 @@ void remote_close(struct remote *remote)
 
 const char *remote_url(const struct remote *remote)
 {
-    return remote->url.data; /* buf_status() has been asked, and buf_string() has ended it */
+    return remote->url.data; /* ended by remote_open() */
 }
 
 static void remote_done(void *context, struct http_client_result *result)
