@@ -42,6 +42,11 @@ CASES = [
     ("links", "docs/a.md", "# One two\n\n[x](#one-three)\n", 3, "# One `two`!\n\n[x](#one-two)\n"),
     ("shell", "script/x", "#!/bin/sh\n" + SPDX_HASH + "echo $1\n", 3, "#!/bin/sh\n" + SPDX_HASH + 'echo "$1"\n'),
     ("python", "tests/x.py", SPDX_HASH + "def f(:\n", 2, SPDX_HASH + "def f():\n    pass\n"),
+    ("python", "tests/x.py", SPDX_HASH + "\nimport os\n", 3, SPDX_HASH + "\nimport os\nos.sync()\n"),
+    ("license", "src/exporters/a.f90", "end\n", 1, "! SPDX-License-Identifier: BSD-3-Clause\nend\n"),
+    ("layers", "src/run/a.c", SPDX + '#include "proxy/node.h"\n', 2, SPDX + '#include "util/buf.h"\n'),
+    ("banned", "src/client/a.c", SPDX + "int a = printf(b);\n", 2, SPDX + "int a = snprintf(b, 1, c);\n"),
+    ("banned", "src/exporters/mpi/a.c", SPDX + "\nint a = pthread_create(b);\n", 3, SPDX + "int a = pthread_self();\n"),
     ("layers", "src/util/a.c", SPDX + '#include "pfw/file.h"\n', 2, SPDX + '#include "util/buf.h"\n'),
     ("layers", "src/pfw/a.c", SPDX + '#include "service/x.h"\n', 2, SPDX + '#include "util/buf.h"\n'),
     ("layers", "src/client/a.c", SPDX + '#include "util/buf.h"\n', 2, SPDX + '#include "segment/segment.h"\n'),
@@ -58,6 +63,9 @@ CASES = [
     ("format", "src/util/a.c", SPDX + "int   a;\n", 2, SPDX + "int a;\n"),
     ("clang", "src/util/a.c", SPDX + "static int a;\n", 2, SPDX + "int a;\n"),
     ("headers", "src/util/a.h", SPDX + "size_t a_x(void);\n", 1, SPDX + "#include <stddef.h>\nsize_t a_x(void);\n"),
+    ("headers", "include/a.h", SPDX + "typeof(int) a_x(int a);\n", 1, SPDX + "int a_x(int a);\n"),
+    ("headers", "include/a.h", SPDX + "int a_x(int new);\n", 1, SPDX + "int a_x(int b);\n"),
+    ("headers", "tests/unit/support/a.h", SPDX + "size_t a_x(void);\n", 1, SPDX + "#include <stddef.h>\nsize_t a_x(void);\n"),
     ("tidy", "src/util/a.c", SPDX + "int a(int b);\nint a(int b)\n{\n    return b == b;\n}\n", 5, SPDX + "int a(int b);\nint a(int b)\n{\n    return b;\n}\n"),
 ]
 

@@ -20,10 +20,13 @@ MAY_INCLUDE = {
     "service": ("util", "sample", "pfw", "net"),
     "client": ("segment",),
     "exporters": ("segment",),
+    "run": ("util", "segment", "metric", "net"),
 }
 
-# What may not be called, where, and what to do instead. "product" is src/ and include/.
-EVERYWHERE, PRODUCT = "everywhere", "product"
+# What may not be called, where, and what to do instead. "product" is src/ and include/; "inside" is what runs in
+# other people's programs.
+EVERYWHERE, PRODUCT, INSIDE = "everywhere", "product", "inside"
+INSIDE_FOLDERS = ("src/client/", "src/exporters/", "src/segment/")
 BANNED = {
     "strcpy": (EVERYWHERE, "no bound: use buf_text() or memcpy() with a checked length"),
     "stpcpy": (EVERYWHERE, "no bound: use buf_text()"),
@@ -61,6 +64,18 @@ BANNED = {
     "system": (PRODUCT, "a shell between us and the program: use posix_spawn()"),
     "popen": (PRODUCT, "a shell between us and the program: use posix_spawn()"),
     "signal": (PRODUCT, "differs between systems: use sigaction()"),
+    "exit": (INSIDE, "the program's life is its own: give up counting"),
+    "_exit": (INSIDE, "the program's life is its own: give up counting"),
+    "abort": (INSIDE, "the program's life is its own: give up counting"),
+    "assert": (INSIDE, "the program's life is its own: give up counting"),
+    "pthread_create": (INSIDE, "no thread of ours in a program: do it in its calls, or in the proxy"),
+    "sigaction": (INSIDE, "signals belong to the program"),
+    "setenv": (INSIDE, "not safe in a program with threads"),
+    "printf": (INSIDE, "a program's output is its own"),
+    "fprintf": (INSIDE, "a program's output is its own"),
+    "puts": (INSIDE, "a program's output is its own"),
+    "fputs": (INSIDE, "a program's output is its own"),
+    "perror": (INSIDE, "a program's output is its own"),
     "rand": (EVERYWHERE, "hidden state: use getrandom(), or a generator with a printed seed"),
 }
 
@@ -86,12 +101,16 @@ def layers(tree):
 def banned(tree):
     """no calls that are easily wrong; script/lib/lint/rules_c.py lists them with reasons"""
     for path in tree.c_files():
-        is_product = path.startswith(("src/", "include/"))
+        places = {EVERYWHERE}
+        if path.startswith(("src/", "include/")):
+            places.add(PRODUCT)
+        if path.startswith(INSIDE_FOLDERS):
+            places.add(INSIDE)
         for number, line in numbered(tree.code(path)):
             for match in _CALL.finditer(line):
                 name = match.group(1)
                 where, why = BANNED[name]
-                if (where == EVERYWHERE or is_product) and not tree.is_allowed(path, name):
+                if where in places and not tree.is_allowed(path, name):
                     yield path, number, f"{name}(): {why}"
 
 

@@ -30,19 +30,28 @@ def shown_path(tree, path):
     return os.path.relpath(os.path.realpath(tree.root / "build" / "clang" / path), tree.root)
 
 
+PACKAGES = ("libuv", "yaml-0.1", "zlib", "libdeflate", "libmd", "jansson", "libmicrohttpd", "libcurl", "libcrypto", "cmocka", "ompi-c")
+OWN_LANGUAGE = ("gcc", "-x", "c", "-std=gnu17", "-D_GNU_SOURCE")
+# What users include is read by their compilers, with their options.
+USERS_LANGUAGES = (("gcc", "-x", "c", "-std=c99", "-pedantic"), ("gcc", "-x", "c", "-std=c17", "-pedantic"),
+                   ("clang", "-x", "c++", "-std=c++11", "-pedantic", "-Wno-pragma-once-outside-header"))
+
+
 def headers_alone(tree):
-    """every header compiles alone"""
-    packages = ("libuv", "yaml-0.1", "zlib", "libdeflate", "libmd", "cmocka", "ompi-c")
-    flags = run(tree, ["pkg-config", "--cflags", *packages]).stdout.split()
+    """every header compiles alone; installed ones as strict C99, C17 and C++11, too"""
+    flags = run(tree, ["pkg-config", "--cflags", *PACKAGES]).stdout.split()
     generated = tree.root / "build" / "clang" / "layers" / "generated"
+    includes = ["-Isrc", "-Iinclude", "-Itests", "-Itests/unit", f"-I{generated}", *flags]
 
     def check(path):
-        done = run(tree, ["gcc", "-fsyntax-only", "-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-Isrc",
-                          "-Iinclude", f"-I{generated}", *flags, "-x", "c", path])
-        return [(path, 1, f"does not compile alone: {done.stderr.strip().splitlines()[0]}")] if done.returncode else []
+        languages = (OWN_LANGUAGE, *USERS_LANGUAGES) if path.startswith("include/") else (OWN_LANGUAGE,)
+        for language in languages:
+            done = run(tree, [*language, "-fsyntax-only", "-Wall", "-Wextra", "-Werror", *includes, path])
+            if done.returncode != 0:
+                yield path, 1, f"does not compile alone ({' '.join(language[2:4])}): {done.stderr.strip().splitlines()[0]}"
 
     with ThreadPoolExecutor(JOBS) as pool:
-        for faults in pool.map(check, tree.headers()):
+        for faults in pool.map(lambda path: list(check(path)), (*tree.headers(), *tree.under("tests", "bench", suffixes=(".h",)))):
             yield from faults
 
 
