@@ -14,7 +14,10 @@
 
 /* A sector of /proc/diskstats, whatever the device's own are (the kernel's Documentation/ABI/testing/procfs-diskstats).
  */
-enum { DISK_SECTOR_BYTES = 512 };
+enum {
+    DISK_SECTOR_BYTES = 512,
+    DISK_LINE_MAX_BYTES = 1024, /* a name of at most 31 bytes, and some twenty numbers */
+};
 
 /* The kernel's numbers after major, minor and name (Documentation/admin-guide/iostats.rst). */
 enum disk_field {
@@ -257,6 +260,7 @@ static int disk_open(const struct sample_config *config, struct collector **out_
         return error_set(err, -ENODEV, "no '%s/diskstats'", config->proc_path);
     if (rc < 0)
         return rc;
+    c->file.line_max_bytes = DISK_LINE_MAX_BYTES;
     *out_collector = TAKE(c);
     return 0;
 }

@@ -11,7 +11,10 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { PROCFILE_FIRST_BYTES = 4096 };
+enum {
+    PROCFILE_FIRST_BYTES = 4096,
+    PROCFILE_PAGE_BYTES = 4096, /* the kernel's smallest */
+};
 
 int procfile_open(struct procfile *file, const char *root, const char *name, struct error *err)
 {
@@ -52,11 +55,17 @@ static int procfile_grow(struct procfile *file, struct error *err)
     return 0;
 }
 
+/* Is what the first read() gave all there is? */
+static bool procfile_is_whole(const struct procfile *file, size_t got)
+{
+    return file->line_max_bytes > 0 && got + file->line_max_bytes < PROCFILE_PAGE_BYTES;
+}
+
 int procfile_read(struct procfile *file, struct error *err)
 {
     assert(file->fd >= 0);
     file->length = 0;
-    /* The kernel gives long texts in pieces of a page or so: only 0 bytes are the end. */
+    /* The kernel gives long texts in pieces of a page or so: else only 0 bytes are the end. */
     for (size_t length = 0;;) {
         if (length == file->capacity) {
             int rc = procfile_grow(file, err);
@@ -68,11 +77,11 @@ int procfile_read(struct procfile *file, struct error *err)
             continue;
         if (got < 0)
             return error_errno(err, "reading '%s'", file->path);
-        if (got == 0) {
+        length += (size_t)got;
+        if (got == 0 || procfile_is_whole(file, length)) {
             file->length = length;
             return 0;
         }
-        length += (size_t)got;
     }
 }
 

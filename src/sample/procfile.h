@@ -24,6 +24,12 @@ struct procfile {
     char *text; /* what the last procfile_read() read; not NUL-terminated */
     size_t length;
     size_t capacity;
+    /*
+     * No line is longer; 0: unknown. The user's, after procfile_open(), for a file that the kernel makes line by line
+     * or at once (seq_file): it stops early only before a line that its page has no room for, so a text that ends
+     * further from the page's end is whole, and its end isn't read a second time.
+     */
+    size_t line_max_bytes;
 };
 
 /* Closed, and fit for procfile_close(). */

@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* Of the files that are read this way: a device's name and some thirty numbers. */
+enum { PROCTABLE_LINE_MAX_BYTES = 1024 };
+
 int proctable_open(const struct sample_config *config, const char *name, const struct sample_column *columns,
                    size_t columns_count, struct collector **out_collector, struct error *err)
 {
@@ -20,6 +23,7 @@ int proctable_open(const struct sample_config *config, const char *name, const s
         return error_set(err, -ENODEV, "no '%s/%s'", config->proc_path, name);
     if (rc < 0)
         return rc;
+    c->file.line_max_bytes = PROCTABLE_LINE_MAX_BYTES;
     *out_collector = TAKE(c);
     return 0;
 }

@@ -15,6 +15,18 @@
 #include "support/allocation.h"
 #include "support/scratch.h"
 
+/* The wrapped call has no other way to tell. */
+static size_t preads;
+
+ssize_t __real_pread(int fd, void *bytes, size_t length, off_t offset);
+ssize_t __wrap_pread(int fd, void *bytes, size_t length, off_t offset);
+
+ssize_t __wrap_pread(int fd, void *bytes, size_t length, off_t offset)
+{
+    preads++;
+    return __real_pread(fd, bytes, length, offset);
+}
+
 static void a_file_is_read_anew_each_time(void **state)
 {
     (void)state;
@@ -72,6 +84,27 @@ static void a_text_that_the_kernel_gives_in_pieces_is_read_whole(void **state)
         memcpy(last, line, sizeof last);
     size_t length = strlen(last);
     assert_memory_equal(file.text + file.length - length, last, length); /* "VmFlags: …" of [vsyscall] or so */
+}
+
+static void the_end_of_short_lines_is_not_read_twice_unless_it_is_near_the_pages_end(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t length, line_max_bytes, preads;
+    } cases[] = {{700, 1024, 1}, {0, 1024, 1}, {3071, 1024, 1}, {3072, 1024, 2}, {5000, 1024, 3}, {700, 0, 2}};
+    char text[5000];
+    memset(text, '7', sizeof text);
+    CLEANUP(scratch_cleanup) struct scratch scratch = scratch_new();
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        scratch_write(&scratch, "diskstats", text, cases[i].length);
+        CLEANUP(procfile_cleanup) struct procfile file = PROCFILE_CLOSED;
+        assert_int_equal(procfile_open(&file, scratch.path, "diskstats", NULL), 0);
+        file.line_max_bytes = cases[i].line_max_bytes;
+        preads = 0;
+        assert_int_equal(procfile_read(&file, NULL), 0);
+        assert_int_equal(file.length, cases[i].length);
+        assert_int_equal(preads, cases[i].preads);
+    }
 }
 
 static void a_file_without_end_is_refused_at_the_limit(void **state)
@@ -173,6 +206,7 @@ int main(void)
         cmocka_unit_test(a_file_is_read_anew_each_time),
         cmocka_unit_test(a_text_longer_than_the_buffer_is_read_whole),
         cmocka_unit_test(a_text_that_the_kernel_gives_in_pieces_is_read_whole),
+        cmocka_unit_test(the_end_of_short_lines_is_not_read_twice_unless_it_is_near_the_pages_end),
         cmocka_unit_test(a_file_without_end_is_refused_at_the_limit),
         cmocka_unit_test(what_fails_names_the_file),
         cmocka_unit_test(without_memory_it_says_so_and_works_later),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 cicada_unit_test(sample table DEPENDS test_support test_allocation)
 cicada_unit_test(sample procfile DEPENDS test_support test_allocation)
+target_link_options(unit_sample_procfile PRIVATE -Wl,--wrap=pread)
 cicada_unit_test(sample cpu DEPENDS test_support recorded)
 cicada_unit_test(sample memory DEPENDS test_support recorded)
 cicada_unit_test(sample load DEPENDS test_support recorded)
