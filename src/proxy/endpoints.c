@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "proxy/endpoints.h"
 
-#include <jansson.h>
 #include <string.h>
 
+#include "proxy/endpoint_body.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 
@@ -40,26 +40,13 @@ void endpoint_answer(struct http_request *request, int rc, const char *what, con
     http_request_answer(request, &(struct http_request_answer){.body = &body});
 }
 
-static bool endpoint_param_of_body(const struct buf *body, const char *name, struct buf *out)
-{
-    json_t *object = body->length > 0 ? json_loadb(body->data, body->length, JSON_REJECT_DUPLICATES, NULL) : NULL;
-    const json_t *value = json_object_get(object, name);
-    bool is_there = true;
-    if (json_is_string(value))
-        buf_bytes(out, json_string_value(value), json_string_length(value));
-    else if (json_is_number(value))
-        buf_double(out, json_number_value(value));
-    else
-        is_there = false;
-    json_decref(object);
-    return is_there && out->status == 0;
-}
-
 bool endpoint_param(const struct http_request *request, const char *name, struct buf *out)
 {
     const char *value = http_target_param(http_request_target(request), name);
-    if (value == NULL)
-        return endpoint_param_of_body(http_request_body(request), name, out);
+    if (value == NULL) {
+        const struct buf *body = http_request_body(request);
+        return endpoint_body_param(body->data, body->length, name, out);
+    }
     buf_text(out, value);
     return out->status == 0;
 }
