@@ -94,8 +94,9 @@ void claim_drop(struct claim *claim)
 bool claim_renew(struct claim *claim, bool *out_is_new)
 {
     *out_is_new = false;
-    if (claim_is_at(claim->fd, claim->path))
-        return true;
+    struct stat ours;
+    if (fstat(claim->fd, &ours) == 0 && ours.st_nlink > 0)
+        return true; /* removed, or replaced, it would have no name; nobody moves it. Cheaper than a look at the path */
     CLEANUP(fd_cleanup) int fd = -1;
     if (claim_try(claim->path, &fd, NULL) < 0)
         return false;

@@ -288,9 +288,11 @@ static void service_become_ready(struct service *service)
     struct error err = {0};
     service->phase = SERVICE_RUNNING;
     service_publish(service, STATE_RUNNING);
+    (void)pthread_mutex_lock(&service->handing); /* of a plain mutex of ours: can't fail */
     int rc = service->request->on_ready(service->request->context, buf_string(&service->notes), &err);
     if (rc == 0)
-        rc = service_arm(service, &err); /* from now on the notes are the leader's */
+        rc = service_arm(service, &err);
+    (void)pthread_mutex_unlock(&service->handing); /* we hold it; from now on the notes are the leader's */
     if (rc < 0)
         service_fail(service, &err);
     else
