@@ -148,12 +148,25 @@ def test_shells_load_no_mpi_and_do_as_ever(mpi):
 
 
 @pytest.mark.parametrize("program, exporter", [("openmpi", "mpich"), ("mpich", "openmpi")])
-def test_a_program_of_another_mpi_runs_as_if_nobody_were_there(place, tmp_path, program, exporter):
+@pytest.mark.parametrize("source", ["messages.c", "completions.c", "collectives.c", "windows.c", "files.c",
+                                    "fortran_mpif_h.f90", "fortran_mpi_f08.f90"])
+def test_the_exporter_of_another_mpi_lets_the_right_one_count(place, tmp_path, program, exporter, source):
     mpi = mpi_of(program, place, tmp_path)
-    other = mpi_of(exporter, place, tmp_path)
-    for source in "messages.c", "collectives.c", "completions.c", "files.c", "windows.c", "fortran_mpi_f08.f90":
+    wrong = mpi_of(exporter, place, tmp_path).exporter
+    options = [f"-I{SOURCES}", "-fallow-argument-mismatch"] if source.endswith(".f90") else []
+    expected = mpi.run_expecting(mpi.compile(source, *options), preload=[wrong])
+    assert mpi.counted() == expected
+
+
+@pytest.mark.parametrize("program, exporter", [("openmpi", "mpich"), ("mpich", "openmpi")])
+def test_without_the_right_exporter_a_program_runs_as_if_nobody_were_there(place, tmp_path, program, exporter):
+    mpi = mpi_of(program, place, tmp_path)
+    alone = tmp_path / "alone" / "lib.so"
+    alone.parent.mkdir()
+    shutil.copy(mpi_of(exporter, place, tmp_path).exporter, alone)
+    for source in "messages.c", "completions.c", "fortran_mpi_f08.f90":
         options = [f"-I{SOURCES}", "-fallow-argument-mismatch"] if source.endswith(".f90") else []
-        assert mpi.run_expecting(mpi.compile(source, *options), preload=[other.exporter])
+        assert mpi.run_expecting(mpi.compile(source, *options), preload=[alone])
     assert mpi.counted() == {}
 
 

@@ -22,7 +22,7 @@
 
 #include "exporters/mpi/symbols.h"
 
-/* Where the MPI library is mapped; everywhere, when no call is to be counted. Set once, before the first question. */
+/* Where the MPI library is mapped; set once, before the first question. */
 extern __attribute__((visibility("hidden"))) struct symbols_range caller_library;
 
 /* Does MPI call itself? `site` is where the call of MPI_X returns to. */

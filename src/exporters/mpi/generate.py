@@ -111,7 +111,7 @@ class Wrapper:
         return "\n".join(lines)
 
     def entry(self, prefix, is_not_counted):
-        """What the program calls. When MPI is another one than ours, the call must pass through as it came: so its
+        """What the program calls. When its MPI is another one than ours, the call must pass through as it came: so its
         parameters are machine words here, whether an MPI's handles are numbers or addresses."""
         name = self.name if prefix == "MPI" else "P" + self.name
         result, declarations, measured = self.function.result, "void", ["own_next"]
@@ -123,6 +123,7 @@ class Wrapper:
                                                            for parameter in self.function.parameters)]
             symbol = f" __asm__(\"{name}\")"
             name = f"words_{name}"
+        arguments = ", ".join(self.arguments)
         return "\n".join([
             *([f"WRAPPER {result} {name}({declarations}){symbol};"] if symbol else []),
             f"WRAPPER {result} {name}({declarations})",
@@ -131,7 +132,14 @@ class Wrapper:
             "    const void *own_site = __builtin_return_address(0);",
             f"    void *own_next = library_next(own, CALLS_{prefix});",
             f"    if ({is_not_counted})",
-            f"        return (({next_type} *)own_next)({', '.join(self.arguments)});",
+            f"        return (({next_type} *)own_next)({arguments});",
+            "    if (library_is_foreign) {",
+            "        const struct calls_function *own_outer = calls_running;",
+            "        calls_running = own;",
+            f"        {result} own_result = (({next_type} *)library_next(own, CALLS_OTHER))({arguments});",
+            "        calls_running = own_outer;",
+            "        return own_result;",
+            "    }",
             f"    return {cast}measured_{self.name}({', '.join(measured)});",
             "}",
             ""])

@@ -33,6 +33,14 @@ struct library {
 extern __attribute__((visibility("hidden"))) struct library library;
 
 /*
+ * The MPI that is loaded is of another kind than the one that we were compiled for: its handles and statuses are
+ * others, so no call may be looked at. What the program calls is passed on to CALLS_OTHER, the function of the exporter
+ * for that MPI, which lies beside ours, or of MPI where there is none. This happens to the programs of a script, of
+ * which a launcher can't tell the MPI. Fixed at the first look-up.
+ */
+extern __attribute__((visibility("hidden"))) bool library_is_foreign;
+
+/*
  * What to call for `function` under that name, looked up at the first call; the exporter begins with the first of all.
  * NULL when the MPI that is loaded has no such function.
  */

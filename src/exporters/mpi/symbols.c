@@ -10,6 +10,8 @@
 
 enum { SYMBOLS_LIBRARIES_MAX = 16 };
 
+static symbols_finder *symbols_find_next;
+
 struct symbols_libraries {
     const char *paths[SYMBOLS_LIBRARIES_MAX];
     size_t count;
@@ -54,7 +56,12 @@ static void *symbols_find(void *from, const char *name)
 
 void *symbols_next(const char *name)
 {
-    return symbols_find(RTLD_NEXT, name);
+    return symbols_find_next != NULL ? symbols_find_next(name) : symbols_find(RTLD_NEXT, name);
+}
+
+void symbols_adopt(symbols_finder *find)
+{
+    symbols_find_next = find;
 }
 
 void *symbols_variable(const char *name)

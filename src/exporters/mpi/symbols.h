@@ -16,6 +16,10 @@
  */
 void *symbols_next(const char *name);
 
+/* For a library that wasn't preloaded itself, but by one that was: what `find` finds is next. Before any look-up. */
+typedef void *symbols_finder(const char *name);
+void symbols_adopt(symbols_finder *find);
+
 /*
  * The variable `name` as all of the process see it, which may be a copy in the program itself (the linker makes one
  * when the program was not compiled as position independent). NULL when there is none.
