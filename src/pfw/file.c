@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "pfw/pages.h"
@@ -15,6 +16,8 @@ struct pfw_file {
     bool is_compressed;
     bool is_torn;  /* behind `size` there may be part of a write that failed */
     uint64_t size; /* up to the end of the last whole piece */
+    ino_t inode;
+    dev_t device;
     struct pfw_pages *pages;
 };
 
@@ -114,6 +117,8 @@ int pfw_file_new(int fd, bool is_compressed, struct pfw_file **out_file, struct 
         return rc;
     if (!S_ISREG(state.stx_mode))
         return error_set(err, -EINVAL, "a trace must be a regular file");
+    file->inode = state.stx_ino;
+    file->device = makedev(state.stx_dev_major, state.stx_dev_minor);
     /* With O_APPEND, pwrite() would pay no heed to its offset. */
     int flags = fcntl(fd, F_GETFL);
     if (flags < 0 || ((flags & O_APPEND) != 0 && fcntl(fd, F_SETFL, flags & ~O_APPEND) < 0))
@@ -160,8 +165,12 @@ int pfw_file_sync(struct pfw_file *file, struct error *err)
 enum pfw_file_place pfw_file_place(const struct pfw_file *file, const char *path)
 {
     struct stat mine, there;
+    int rc = stat(path, &there);
+    if (rc == 0 && there.st_ino == file->inode && there.st_dev == file->device)
+        return PFW_FILE_AT_PATH;
+    bool is_path_empty = rc < 0 && (errno == ENOENT || errno == ENOTDIR);
     bool has_name = fstat(file->fd, &mine) < 0 || mine.st_nlink > 0;
-    if (stat(path, &there) < 0 && (errno == ENOENT || errno == ENOTDIR))
+    if (is_path_empty)
         return has_name ? PFW_FILE_ELSEWHERE : PFW_FILE_REMOVED;
     /* Another file at the path, or a path that can't be looked at, is no proof that ours has gone. */
     return has_name ? PFW_FILE_AT_PATH : PFW_FILE_REMOVED;
