@@ -35,6 +35,7 @@ CASES = [
     ("file-length", "src/util/a.c", SPDX + "\n" * 1000, 1001, SPDX + "\n" * 999),
     ("artefacts", "src/util/a.bin", b"\x7fELF\x02\x01", 1, b"ELF"),
     ("artefacts", "src/util/a.pyc", b"x", 1, None),
+    ("artefacts", "tests/x", b"\x7fELF\x02", 1, None),
     ("artefacts", "tests/recorded/huge", b"x" * ((1 << 20) + 1), 1, b"x" * (1 << 20)),
     ("machine-paths", "docs/a.md", "see /ho" + "me/somebody/x\n", 1, "see /home, or $HOME/x, or ${root}/home/x\n"),
     ("machine-paths", "docs/a.md", "a\nsee .." + "/shared/x\n", 2, "a\nsee docs/../shared/x\n"),
@@ -128,3 +129,8 @@ def test_unknown_rule_and_unknown_file_are_refused(project):
     assert unknown_rule.returncode == 2 and "nonsense" in unknown_rule.stderr
     unknown_file = lint(project, "src/util/nowhere.c")
     assert unknown_file.returncode != 0 and "src/util/nowhere.c" in unknown_file.stderr
+
+
+def test_built_file_may_be_the_input_of_a_fuzz_target(project):
+    project.write("tests/fuzz/corpus/binary/static", b"\x7fELF\x02\x01")
+    assert lint(project, "--only", "artefacts").returncode == 0

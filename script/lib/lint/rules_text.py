@@ -59,7 +59,8 @@ def artefacts(tree):
     """nothing that was built, and nothing huge, is in the repository"""
     for path in tree.files:
         data = tree.bytes(path)
-        if data.startswith((b"\x7fELF", b"!<arch>")) or path.endswith((".o", ".so", ".a", ".pyc", ".gcda", ".gcno")):
+        is_built = data.startswith((b"\x7fELF", b"!<arch>")) or path.endswith((".o", ".so", ".a", ".pyc", ".gcda", ".gcno"))
+        if is_built and not is_data(path):
             yield path, 1, "a built file"
         elif len(data) > FILE_BYTES_MAX:
             yield path, 1, f"{len(data)} bytes; at most {FILE_BYTES_MAX}"
