@@ -23,6 +23,7 @@
 #include "proxy/own.h"
 #include "proxy/ports.h"
 #include "proxy/proxy.h"
+#include "proxy/retention.h"
 #include "proxy/scrapes.h"
 #include "proxy/wire.h"
 #include "util/beacon.h"
@@ -65,6 +66,7 @@ struct daemon {
     struct own *own;
     struct alarms_keeper *alarms;
     struct scrapes *scrapes;
+    struct retention *retention; /* NULL: no profiles are saved here */
     uv_signal_t signals[DAEMON_SIGNALS];
     uv_timer_t deadline;
 
@@ -159,6 +161,8 @@ static void daemon_on_tick(void *context, int64_t now_wall_ns)
     int64_t now_mono_ns = clock_mono_ns();
     if (daemon->alarms != NULL)
         alarms_keeper_tick(daemon->alarms, now_mono_ns, now_wall_ns / CLOCK_NS_PER_MS);
+    if (daemon->retention != NULL)
+        retention_tick(daemon->retention, now_mono_ns, now_wall_ns / CLOCK_NS_PER_MS);
     daemon_tell_costs(daemon, now_mono_ns);
 }
 
@@ -181,6 +185,7 @@ static void daemon_on_entrance_closed(void *context)
         return;
     daemon->ends_awaited = 2;
     http_client_close(TAKE(daemon->client), daemon_on_all_closed, daemon);
+    retention_free(TAKE(daemon->retention));
     proxy_close(TAKE(daemon->proxy), daemon_on_all_closed, daemon);
     scrapes_free(TAKE(daemon->scrapes)); /* its last tick has seen what they count, and has copied it */
 }
@@ -373,6 +378,22 @@ static int daemon_open_proxy(struct daemon *daemon, struct error *err)
     return 0;
 }
 
+static int daemon_open_retention(struct daemon *daemon, struct error *err)
+{
+    const struct settings *settings = daemon->settings;
+    if (settings->is_without_profiles)
+        return 0; /* the root keeps them, and lets them go */
+    const struct retention_config config = {
+        .loop = &daemon->loop,
+        .jobs = proxy_jobs(daemon->proxy),
+        .profiles = proxy_profiles(daemon->proxy),
+        .prefix = settings->prefix,
+        .days = settings->keep_days,
+        .mb = settings->keep_mb,
+    };
+    return retention_open(&config, &daemon->retention, err);
+}
+
 /* Whom we ask: those of -s now, others as they are named. */
 static int daemon_open_scrapes(struct daemon *daemon, struct error *err)
 {
@@ -480,6 +501,8 @@ static int daemon_open(struct daemon *daemon, struct error *err)
         rc = daemon_open_proxy(daemon, err);
     if (rc == 0)
         rc = daemon_open_scrapes(daemon, err);
+    if (rc == 0)
+        rc = daemon_open_retention(daemon, err);
     if (rc == 0)
         rc = daemon_listen_unix(daemon, err);
     if (rc == 0)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "metric/name.h"
+#include "util/clock.h"
 #include "util/file.h"
 #include "util/log.h"
 
@@ -160,6 +161,18 @@ const struct profile *profiles_find(const struct profiles *profiles, const char 
             return &profiles->list[i - 1];
     }
     return NULL;
+}
+
+void profiles_forget(struct profiles *profiles, const char *file)
+{
+    for (size_t i = 0; i < profiles->count; i++) {
+        if (strcmp(profiles->list[i].file, file) != 0)
+            continue;
+        profile_fini(&profiles->list[i]);
+        profiles->count--;
+        memmove(&profiles->list[i], &profiles->list[i + 1], (profiles->count - i) * sizeof *profiles->list);
+        return;
+    }
 }
 
 int profiles_read_file(const char *directory, const char *file, struct buf *out, struct error *err)
@@ -473,6 +486,7 @@ static void profiles_run_save(struct profiles_work *work)
         work->status = profiles_append_sample(work);
     work->saved.file = strdup(buf_string(&file));
     work->saved.size_bytes = work->text_bytes;
+    work->saved.changed_wall_ms = clock_wall_ns() / CLOCK_NS_PER_MS;
     if (work->status == 0 && work->saved.file == NULL)
         work->status = error_set(&work->err, -ENOMEM, "no memory for a profile");
 }

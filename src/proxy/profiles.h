@@ -59,6 +59,9 @@ const struct profile *profiles_at(const struct profiles *profiles, size_t index)
 /* The newest whose key, file name without ".profile", or job id is `id`; NULL. */
 const struct profile *profiles_find(const struct profiles *profiles, const char *id);
 
+/* Its file has been removed (retention.h): the index lacks it from now on. */
+void profiles_forget(struct profiles *profiles, const char *file);
+
 /* The directory, for profiles_read_file() and for whoever reads the .jsonl files. */
 const char *profiles_path(const struct profiles *profiles);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "proxy/proxy.h"
+#include "proxy/retention.h"
 #include "util/beacon.h"
 #include "util/cleanup.h"
 #include "util/cursor.h"
@@ -21,6 +22,7 @@ enum {
     SETTINGS_BRANCHES_DEFAULT = 2,
     SETTINGS_DAY_S = 86400,
     SETTINGS_COUNT_MAX = 100000000,
+    SETTINGS_KEEP_DAYS_MAX = 36500,
     SETTINGS_HELP_COLUMN = 38,
 };
 
@@ -84,6 +86,10 @@ static const struct settings_row settings_rows[] = {
      "metrics of all jobs together (1000000)"},
     {"max-metrics-per-job", '\0', SETTINGS_COUNT, "N", offsetof(struct settings, metrics_per_job_max), 1,
      SETTINGS_COUNT_MAX, NULL, "metrics of one (100000)"},
+    {"keep-days", '\0', SETTINGS_COUNT, "N", offsetof(struct settings, keep_days), 0, SETTINGS_KEEP_DAYS_MAX, NULL,
+     "remove profiles that are older (365; 0: never)"},
+    {"keep-mb", '\0', SETTINGS_COUNT, "MB", offsetof(struct settings, keep_mb), 0, SETTINGS_TRACE_MAX_MB, NULL,
+     "remove the oldest profiles past this size of all (4096; 0: none)"},
     {"auth", '\0', SETTINGS_WORD, "changes|all|none", offsetof(struct settings, auth), 0, 0, "changes|all|none",
      "what needs a right: changes, reading too, nothing"},
     {"token-file", '\0', SETTINGS_TEXT, "PATH", offsetof(struct settings, token_file), 0, 0, NULL,
@@ -244,6 +250,8 @@ int settings_parse(int argc, char **argv, struct settings *out_settings, struct 
         .port = SETTINGS_PORT_DEFAULT,
         .branches = SETTINGS_BRANCHES_DEFAULT,
         .trace_max_mb = SETTINGS_TRACE_MB_DEFAULT,
+        .keep_days = RETENTION_DAYS_DEFAULT,
+        .keep_mb = RETENTION_MB_DEFAULT,
         .log_level = LOG_LEVEL_INFO,
     };
     struct option options[ARRAY_LENGTH(settings_rows) + 1] = {0};

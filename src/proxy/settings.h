@@ -50,6 +50,8 @@ struct settings {
     unsigned linger_ms;
     unsigned branches;
     unsigned trace_max_mb;
+    unsigned keep_days;         /* 0: for ever */
+    unsigned keep_mb;           /* 0: without a limit */
     unsigned instrumentation_s; /* 0: off */
     unsigned jobs_max;
     unsigned metrics_max;
