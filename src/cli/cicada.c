@@ -19,6 +19,7 @@ static const struct {
     {"metrics", proxy_commands_metrics, "print what a job has counted so far"},
     {"profiles", proxy_commands_profiles, "list jobs that have ended, or print what one of them counted"},
     {"topo", proxy_commands_topo, "print the tree of proxies"},
+    {"doctor", proxy_commands_doctor, "tell whether programs would be measured here, and what to do if not"},
 };
 
 static void cicada_usage(FILE *out)

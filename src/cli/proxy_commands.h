@@ -12,5 +12,6 @@ int proxy_commands_top(int argc, char **argv);
 int proxy_commands_metrics(int argc, char **argv);
 int proxy_commands_profiles(int argc, char **argv);
 int proxy_commands_topo(int argc, char **argv);
+int proxy_commands_doctor(int argc, char **argv);
 
 #endif

@@ -11,13 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cicada_version.h"
 #include "run/binary.h"
 #include "run/check.h"
 #include "run/exporters.h"
+#include "run/search.h"
 #include "util/beacon.h"
 #include "util/cleanup.h"
 #include "util/cursor.h"
@@ -138,40 +138,6 @@ static int main_list(const struct exporters *exporters)
 }
 
 /* ---- the command ---- */
-
-static bool main_is_program(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && !S_ISDIR(status.st_mode) && access(path, X_OK) == 0;
-}
-
-/* Finds it as execvp() would. Appends its path; else the exit status that tells why, with `err`. */
-static int main_find(const char *command, struct buf *out_path, struct error *err)
-{
-    const char *list = getenv("PATH");
-    bool has_slash = strchr(command, '/') != NULL;
-    struct cursor rest = cursor_of(list, list != NULL && !has_slash ? strlen(list) : 0);
-    bool is_there = has_slash && access(command, F_OK) == 0;
-    if (has_slash)
-        buf_text(out_path, command);
-    if (has_slash && main_is_program(command))
-        return 0;
-    while (!cursor_is_empty(&rest)) {
-        const char *colon = memchr(rest.at, ':', cursor_left(&rest));
-        const char *end = colon != NULL ? colon : rest.end;
-        buf_reset(out_path);
-        buf_printf(out_path, "%.*s%s%s", (int)(end - rest.at), rest.at, end > rest.at ? "/" : "", command);
-        rest.at = colon != NULL ? colon + 1 : rest.end;
-        if (main_is_program(buf_string(out_path)))
-            return 0;
-        is_there = is_there || access(buf_string(out_path), F_OK) == 0;
-    }
-    (void)error_set(err, -ENOENT,
-                    is_there ? "'%s' can't be executed: is it a program, and may you run it?"
-                             : "command '%s' not found",
-                    command); /* the status is what counts */
-    return is_there ? MAIN_NOT_EXECUTABLE : MAIN_NOT_FOUND;
-}
 
 /* Under whose mpirun this is: tells for scripts, which don't say what they will load. */
 static enum binary_mpi main_launcher(void)
@@ -294,9 +260,9 @@ static int main_run(const struct main_options *options, const struct exporters *
     CLEANUP(buf_cleanup) struct buf socket_path;
     buf_init(&path, MAIN_TEXT_MAX_BYTES);
     buf_init(&socket_path, MAIN_TEXT_MAX_BYTES);
-    int status = main_find(argv[0], &path, &err);
-    if (status != 0)
-        return main_complain(&err, status);
+    int rc = search_program(argv[0], &path, &err);
+    if (rc < 0)
+        return main_complain(&err, rc == -ENOENT ? MAIN_NOT_FOUND : MAIN_NOT_EXECUTABLE);
     if (binary_look(buf_string(&path), &binary, &err) < 0)
         binary = (struct binary){0}; /* it may be run though it can't be read */
     const char *wanted = options->exporters != NULL ? options->exporters : getenv("PROXY_EXPORTERS");
@@ -322,7 +288,7 @@ static int main_run(const struct main_options *options, const struct exporters *
     main_assign(&plan, "PROXY_JOB_ID", options->job);
     main_assign(&plan, "PROXY_PERIOD", options->period);
     main_plan_preload(&plan, &choice);
-    status = options->is_dry ? main_print_plan(&plan) : main_execute(&plan, &err);
+    int status = options->is_dry ? main_print_plan(&plan) : main_execute(&plan, &err);
     buf_fini(&plan.preload);
     buf_fini(&choice.preload);
     return status;

@@ -216,3 +216,21 @@ def test_cicada_says_what_is_wrong(proxy):
         done = proxy.cicada(*words)
         assert done.returncode == 2 and done.stderr, words
     assert proxy.cicada("jobs", "-p", "127.0.0.1:1").returncode == 2
+
+
+def test_doctor_tells_what_is_wrong_and_what_to_do(proxy, ring):
+    def doctor(*words):
+        return proxy.cicada("doctor", *words)
+
+    nobody = doctor()
+    assert nobody.returncode == 1 and "FAULT" in nobody.stdout and "start proxy_v2" in nobody.stdout
+    proxy.start()
+    well = doctor(ring)
+    assert well.returncode == 0 and well.stdout.endswith("All is well.\n"), well.stdout
+    for words in ("a proxy of this user answers", "it is ready at http://127.0.0.1:", "its own root", "root.token",
+                  "is a program of Open MPI", "would preload"):
+        assert words in well.stdout, well.stdout
+    missing = doctor("no-such-command")
+    assert missing.returncode == 1 and "'no-such-command' not found" in missing.stdout
+    proxy.kill()
+    assert "Connection refused" in doctor().stdout
