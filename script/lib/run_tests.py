@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,11 +78,14 @@ class Runner:
 
     def stop(self):
         """Asks the group to end as Ctrl-C does, so that tests clean up; then kills what is left."""
-        group = self.child.pid
+        child = self.child
+        if child is None:
+            return
+        group = child.pid
         for number, patience_s in ((signal.SIGINT, 30), (signal.SIGKILL, 5)):
             try:
                 os.killpg(group, number)
-                self.child.wait(patience_s)
+                child.wait(patience_s)
             except (ProcessLookupError, subprocess.TimeoutExpired):
                 pass
 
@@ -93,6 +97,7 @@ class Tests:
         self.results = []
         self.times = []  # (seconds, "kind: name") of all that tell how long they took
         self.kind = ""
+        self.is_interrupted = False
         self.built = {}  # what build() has said of a preset's targets
 
     def add(self, status, name, reason=""):
@@ -198,10 +203,27 @@ class Tests:
         seconds = 120 if self.options.long else 5
         findings = RESULTS / "fuzz-findings"
         findings.mkdir(parents=True, exist_ok=True)
-        for name, command in targets:
-            self.fuzz_one(name, command, findings, seconds)
+        runners = [Runner() for _ in targets]  # one each: they run side by side, one a processor
+        with ThreadPoolExecutor(int(JOBS)) as pool:
+            futures = [pool.submit(self.fuzz_one, runner, name, command, findings, seconds)
+                       for runner, (name, command) in zip(runners, targets)]
+            try:
+                for future in futures:
+                    self.results.extend(future.result())
+            except KeyboardInterrupt:
+                self.is_interrupted = True
+                pool.shutdown(wait=False, cancel_futures=True)
+                for runner in runners:
+                    runner.stop()
+                raise
 
-    def fuzz_one(self, name, command, findings, seconds):
+    def fuzz_one(self, runner, name, command, findings, seconds):
+        """The results of one target; its output goes to its log, and here when it fails."""
+        results = []
+
+        def add(status, title, reason=""):
+            results.append(Result("fuzz", status, title, reason))
+
         program, corpus = command[0], command[-1]
         log = RESULTS / f"{name}.log"
         log.unlink(missing_ok=True)
@@ -216,16 +238,20 @@ class Tests:
              [program, f"-max_total_time={seconds}", f"-seed={seed}", "-print_final_stats=0", *common, grown, corpus], seconds + 60),
         )
         if not any(path.is_file() for path in Path(corpus).glob("*")):
-            self.add(FAILED, runs[0][0], f"no corpus in {corpus}")
-            return
+            add(FAILED, runs[0][0], f"no corpus in {corpus}")
+            return results
         for title, words, timeout_s in runs:
-            status = self.runner.run(words, log=log, timeout_s=timeout_s)
+            if self.is_interrupted:
+                break
+            status = runner.run(words, log=log, timeout_s=timeout_s)
             say(f"   {'ok    ' if status == 0 else 'FAILED'} {title}")
             if status == 0:
-                self.add(PASSED, title)
+                add(PASSED, title)
             else:
                 say("".join(log.read_text(errors="replace").splitlines(keepends=True)[-40:]))
-                self.add(FAILED, title, f"exit status {status}, seed {seed}; see {log.relative_to(ROOT)}")
+                add(FAILED, title, f"exit status {status}, seed {seed}; see {log.relative_to(ROOT)}")
+
+        return results
 
     def fuzz_targets(self):
         listing = subprocess.run(["ctest", "--test-dir", BUILD / "fuzz", "-L", "^fuzz$", "--show-only=json-v1"],
@@ -408,7 +434,6 @@ def main():
     signal.signal(signal.SIGHUP, interrupt)
     RESULTS.mkdir(parents=True, exist_ok=True)
     tests = Tests(options)
-    is_interrupted = False
     seconds_of = {}
     for kind in kinds:
         say(f"== {kind}")
@@ -418,7 +443,7 @@ def main():
             getattr(tests, kind)()
         except KeyboardInterrupt:
             tests.add(FAILED, "all of it", "interrupted")
-            is_interrupted = True
+            tests.is_interrupted = True
             break
         finally:
             seconds_of[kind] = time.monotonic() - started
@@ -428,7 +453,7 @@ def main():
     tell_times(seconds_of, tests.times)
     say()
     summary(kinds, tests.results)
-    if is_interrupted:
+    if tests.is_interrupted:
         return 130
     return 1 if any(result.status == FAILED for result in tests.results) else 0
 

@@ -204,6 +204,23 @@ def test_a(child):
         assert not os.path.exists(f"/proc/{pid}"), output
 
 
+def test_interruption_ends_all_fuzz_targets(project):
+    project.write("fuzz_a", '#!/bin/sh\necho $$ >"$PIDS/$$.new"\nmv "$PIDS/$$.new" "$PIDS/$$"\nexec sleep 1000\n', executable=True)
+    project.write("CMakeLists.txt", CMAKE + CMAKE[CMAKE.index("add_test(NAME fuzz_a"):].replace("fuzz_a ", "fuzz_b ", 1)
+                  .replace("set_tests_properties(fuzz_a", "set_tests_properties(fuzz_b"))
+    pids = project.root / "pids"
+    pids.mkdir()
+    running = subprocess.Popen([project.root / "script/test", "--fuzz"], cwd=project.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               text=True, stdin=subprocess.DEVNULL, env={**os.environ, "PIDS": str(pids)},
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    workers = min(os.cpu_count(), 2)
+    wait_for(lambda: len([pid for pid in os.listdir(pids) if pid.isdecimal()]) == workers)
+    running.send_signal(signal.SIGINT)
+    output, _ = running.communicate(timeout=60)
+    assert running.returncode == 130 and "interrupted" in output, output
+    assert [pid for pid in os.listdir(pids) if os.path.exists(f"/proc/{pid}")] == []
+
+
 def wait_for(condition, seconds=60):
     deadline = time.monotonic() + seconds
     while not condition():
