@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from support.mpi import LAUNCH, SOURCES, Mpi, counters
+from support.mpi import BUILD_DIR, LAUNCH, SOURCES, Mpi, counters
 from support.proxy_core import Place
 from support.waiting import wait_until
 
@@ -48,7 +48,7 @@ def mpich(place, tmp_path):
 
 
 def test_a_stencil_moves_its_borders_and_nothing_else(mpi):
-    expected = mpi.run_expecting(mpi.compile("stencil.c"), 64, 50)
+    expected = mpi.run_expecting(mpi.compile("stencil.c"), words=(64, 50))
     assert mpi.counted() == expected
 
 
@@ -59,7 +59,7 @@ def test_calls_of_many_threads_are_all_counted(mpi):
 
 @pytest.mark.parametrize("words", [[], ["session"]], ids=["world", "session"])
 def test_mpi_4_is_counted_too(mpich, words):
-    expected = mpich.run_expecting(mpich.compile("mpi4.c"), *words)
+    expected = mpich.run_expecting(mpich.compile("mpi4.c"), words=words)
     assert mpich.counted() == expected
     assert counters(mpich.place.dump(), "main")["has_finished"] == 4
 
@@ -145,6 +145,12 @@ def test_shells_load_no_mpi_and_do_as_ever(mpi):
         assert (done.returncode, done.stderr, no_mpi) == (5, "", "0")
         assert int(exporter) > 0
     assert not [name for name in counters(mpi.place.dump(), "main") if name.startswith("mpi___")]
+
+
+def test_the_launcher_gives_a_program_the_exporter_of_its_mpi(mpi):
+    launcher = BUILD_DIR / "bin" / "proxy_run"
+    expected = mpi.run_expecting(launcher, "-j", "launched", "--", mpi.compile("messages.c"), preload=[])
+    assert mpi.counted() == expected
 
 
 @pytest.mark.parametrize("program, exporter", [("openmpi", "mpich"), ("mpich", "openmpi")])

@@ -68,12 +68,13 @@ class Mpi:
         launch = [*LAUNCH[self.name], "-np", str(ranks), "env", *(f"--unset={name}" for name in without), f"LD_PRELOAD={preload}"]
         return {"args": self.place.command(*launch, *words), "env": env, "stdin": subprocess.DEVNULL, "cwd": self.directory}
 
-    def run_expecting(self, program, *words, **options):
-        """The same for a program that writes what it expects; returns {function: (hits, in, out)} summed over ranks."""
+    def run_expecting(self, *command, words=(), **options):
+        """The same for a program that writes what it expects into the folder of its first argument; `words` are the next.
+        Returns {function: (hits, in, out)} summed over ranks."""
         expected_dir = self.directory / "expected"
         shutil.rmtree(expected_dir, ignore_errors=True)
         expected_dir.mkdir()
-        self.run(program, expected_dir, *words, **options)
+        self.run(*command, expected_dir, *words, **options)
         sums = {}
         files = [path for path in expected_dir.iterdir() if path.name.isdigit()]
         assert files, "no rank has written what it expects"
