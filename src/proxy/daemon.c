@@ -23,6 +23,7 @@
 #include "proxy/own.h"
 #include "proxy/ports.h"
 #include "proxy/proxy.h"
+#include "proxy/queue.h"
 #include "proxy/retention.h"
 #include "proxy/scrapes.h"
 #include "proxy/wire.h"
@@ -66,6 +67,7 @@ struct daemon {
     struct own *own;
     struct alarms_keeper *alarms;
     struct scrapes *scrapes;
+    struct queue *queue;
     struct retention *retention; /* NULL: no profiles are saved here */
     uv_signal_t signals[DAEMON_SIGNALS];
     uv_timer_t deadline;
@@ -186,6 +188,7 @@ static void daemon_on_entrance_closed(void *context)
     daemon->ends_awaited = 2;
     http_client_close(TAKE(daemon->client), daemon_on_all_closed, daemon);
     retention_free(TAKE(daemon->retention));
+    queue_free(TAKE(daemon->queue));
     proxy_close(TAKE(daemon->proxy), daemon_on_all_closed, daemon);
     scrapes_free(TAKE(daemon->scrapes)); /* its last tick has seen what they count, and has copied it */
 }
@@ -415,7 +418,11 @@ static int daemon_open_scrapes(struct daemon *daemon, struct error *err)
     daemon->scrapes = scrapes_new(&config);
     if (daemon->scrapes == NULL)
         return error_set(err, -ENOMEM, "no memory for targets");
+    daemon->queue = queue_new(&daemon->loop);
+    if (daemon->queue == NULL)
+        return error_set(err, -ENOMEM, "no memory for the queue");
     daemon->endpoints.parts.scrapes = daemon->scrapes;
+    daemon->endpoints.parts.queue = daemon->queue;
     rc = settings->targets != NULL ? scrapes_join_list(daemon->scrapes, settings->targets, err) : 0;
     return rc < 0 ? error_wrap(err, rc, "-s '%s'", settings->targets) : 0;
 }

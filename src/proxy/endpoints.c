@@ -16,7 +16,8 @@ enum {
 };
 
 static const struct endpoint *const endpoints_tables[] = {
-    endpoints_metrics, endpoints_jobs, endpoints_profiles, endpoints_alarms, endpoints_join, endpoints_self,
+    endpoints_metrics, endpoints_jobs,  endpoints_profiles, endpoints_alarms,
+    endpoints_join,    endpoints_queue, endpoints_self,
 };
 
 static const struct {
