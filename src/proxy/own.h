@@ -26,6 +26,7 @@ struct own_sources {
     const uint64_t *refused_requests;
 };
 
+/* `loop` is borrowed until own_close(). -ENOMEM. own_close(), then own_free(), when the loop has turned. */
 MUST_CHECK int own_new(uv_loop_t *loop, struct own **out_own, struct error *err);
 
 /* The sources, to be filled in. */

@@ -62,6 +62,17 @@ static int main_complain(const struct error *err, int status)
 
 /* ---- options ---- */
 
+static int main_check_period(const char *period, struct error *err)
+{
+    uint64_t period_ms;
+    struct cursor cursor = cursor_of(period, period != NULL ? strlen(period) : 0);
+    if (period != NULL && (!cursor_u64(&cursor, &period_ms) || !cursor_is_empty(&cursor) ||
+                           period_ms < MAIN_PERIOD_MS_MIN || period_ms > MAIN_PERIOD_MS_MAX))
+        return error_set(err, -EINVAL, "--period '%s': a number of milliseconds from %d to %d", period,
+                         MAIN_PERIOD_MS_MIN, MAIN_PERIOD_MS_MAX);
+    return 0;
+}
+
 static int main_parse(int argc, char **argv, struct main_options *options, struct error *err)
 {
     enum { REQUIRE = 256, DRY_RUN, VERSION };
@@ -115,13 +126,7 @@ static int main_parse(int argc, char **argv, struct main_options *options, struc
                              letter == ':' ? "a value is missing behind" : "there is no option", argv[optind - 1]);
         }
     }
-    uint64_t period_ms;
-    struct cursor cursor = cursor_of(options->period, options->period != NULL ? strlen(options->period) : 0);
-    if (options->period != NULL && (!cursor_u64(&cursor, &period_ms) || !cursor_is_empty(&cursor) ||
-                                    period_ms < MAIN_PERIOD_MS_MIN || period_ms > MAIN_PERIOD_MS_MAX))
-        return error_set(err, -EINVAL, "--period '%s': a number of milliseconds from %d to %d", options->period,
-                         MAIN_PERIOD_MS_MIN, MAIN_PERIOD_MS_MAX);
-    return 0;
+    return main_check_period(options->period, err);
 }
 
 static int main_list(const struct exporters *exporters)
