@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """proxy_run: starts programs with exporters in them, and gets out of the way."""
 import os
+import re
 import shlex
 import shutil
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from support.proxy import RUN, Proxy, clean_environment
+from support.proxy import CICADA, RUN, Proxy, clean_environment
 from support.proxy_core import value_of
 from support.waiting import wait_until
 
@@ -234,3 +236,17 @@ def test_doctor_tells_what_is_wrong_and_what_to_do(proxy, ring):
     assert missing.returncode == 1 and "'no-such-command' not found" in missing.stdout
     proxy.kill()
     assert "Connection refused" in doctor().stdout
+
+
+@pytest.mark.parametrize("program", ["proxy_run", "cicada"])
+def test_manual_page_has_every_option(program):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "man" / f"{program}.1").read_text()
+    helps = [[RUN, "--help"]] if program == "proxy_run" else [
+        [CICADA, command, "--help"] for command in ("jobs", "top", "metrics", "profiles", "topo", "doctor")]
+    for words in helps:
+        text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        options = re.findall(r"^  (-\w), --|^      --([\w-]+)", text, re.MULTILINE)
+        assert options
+        for letter, name in options:
+            wanted = f"Fl {letter[1:]}" if letter else f"Fl -{name}"
+            assert wanted in page or letter == "-h", f"{wanted} of {words}"
