@@ -38,6 +38,8 @@ static const char *scrape_url_take_host(struct cursor *text, struct scrape_url *
         url->host[i] = scrape_url_lower(start[i]);
     url->host[bytes] = '\0';
     if (!has_brackets) {
+        if (url->host[0] == '.' || strstr(url->host, "..") != NULL)
+            return "its host is no name";
         if (url->host[bytes - 1] == '.' && bytes > 1)
             url->host[bytes - 1] = '\0';
         return NULL;
