@@ -8,8 +8,10 @@
 
 #include "metric/name.h"
 #include "util/buf.h"
+#include "util/cleanup.h"
 
 static const char contributor_rank_prefix[] = "mpi___";
+static const char contributor_exported[] = "exported_";
 
 enum contributor_place { PLACE_JOB, PLACE_NODE, PLACE_MAIN, PLACES };
 
@@ -166,6 +168,36 @@ static void contributor_set_rank(struct contributor *contributor, const struct b
     contributor_count_everywhere(contributor, 1, 0);
 }
 
+bool contributor_is_reserved(const char *name)
+{
+    static const char *const prefixes[] = {"process_", "cicada_proxy_", "cicada_build_info"};
+    for (size_t i = 0; i < ARRAY_LENGTH(prefixes); i++) {
+        if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The legal form of a name. What the proxy says of itself can't be said by others: theirs is exported_…. */
+static int contributor_make_legal(const struct contributor *contributor, const char *name, size_t name_bytes,
+                                  struct buf *legal, bool *out_was_legal, struct error *err)
+{
+    int rc = metric_name_parse(name, name_bytes, legal, out_was_legal, err);
+    if (rc < 0 || contributor->config.is_nobody || !contributor_is_reserved(buf_string(legal)))
+        return rc;
+    CLEANUP(buf_cleanup) struct buf exported;
+    buf_init(&exported, METRIC_NAME_MAX_BYTES);
+    buf_text(&exported, contributor_exported);
+    buf_bytes(&exported, legal->data, legal->length);
+    rc = buf_status(&exported, err);
+    if (rc < 0)
+        return rc == -ENOMEM ? rc : error_set(err, -EINVAL, "the name is too long");
+    buf_reset(legal);
+    buf_bytes(legal, exported.data, exported.length);
+    *out_was_legal = false;
+    return buf_status(legal, err);
+}
+
 int contributor_declare(struct contributor *contributor, const char *name, size_t name_bytes, const char *doc,
                         enum metric_kind kind, uint32_t *out_index, struct error *err)
 {
@@ -174,7 +206,7 @@ int contributor_declare(struct contributor *contributor, const char *name, size_
     CLEANUP(buf_cleanup) struct buf legal;
     buf_init(&legal, 8 * (size_t)METRIC_NAME_MAX_BYTES); /* of what parsing may make before it finds it too long */
     bool was_legal = true;
-    int rc = metric_name_parse(name, name_bytes, &legal, &was_legal, err);
+    int rc = contributor_make_legal(contributor, name, name_bytes, &legal, &was_legal, err);
     if (rc == 0 && !contributor_grow(contributor))
         rc = error_set(err, -ENOMEM, "no memory for one more metric");
     if (rc < 0) {

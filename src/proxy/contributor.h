@@ -45,6 +45,9 @@ void contributor_join_job(struct contributor *contributor, struct job *job);
 
 struct job *contributor_job(const struct contributor *contributor); /* NULL: none */
 
+/* Is it a name under which the proxy tells of itself? What others declare so is called exported_… */
+bool contributor_is_reserved(const char *name);
+
 /*
  * Declares a metric; `*out_index` is its number here, CONTRIBUTOR_NONE when it is refused everywhere. A second one of
  * the same name is a part of its own: both are added. -EINVAL (name), -EEXIST, -ENOSPC, -ENOMEM: counted, and `err`

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "proxy/own.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,18 @@ static void own_memory(uint64_t *out_virtual, uint64_t *out_resident)
         *out_virtual = *out_resident = 0;
 }
 
+static double own_open_descriptors(void)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    if (directory == NULL)
+        return 0;
+    double count = -1; /* its own goes again */
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;)
+        count += entry->d_name[0] != '.';
+    (void)closedir(directory); /* it was only read */
+    return count;
+}
+
 static void own_put_process(const struct own *own, enum exposition_form form, struct buf *out)
 {
     uint64_t virtual_pages, resident_pages;
@@ -124,6 +137,7 @@ static void own_put_process(const struct own *own, enum exposition_form form, st
     const struct own_row rows[] = {
         {"process_cpu_seconds_total", METRIC_COUNTER, own_seconds(clock_process_cpu_ns()), "CPU time of the proxy"},
         {"process_max_fds", METRIC_GAUGE, (double)files.rlim_cur, "Descriptors that it may have"},
+        {"process_open_fds", METRIC_GAUGE, own_open_descriptors(), "Descriptors that it has"},
         {"process_resident_memory_bytes", METRIC_GAUGE, (double)resident_pages * page, "Memory in RAM"},
         {"process_start_time_seconds", METRIC_GAUGE, own->start_wall_s, "When it was started, since 1970"},
         {"process_virtual_memory_bytes", METRIC_GAUGE, (double)virtual_pages * page, "Address space"},

@@ -245,6 +245,7 @@ def test_successor_of_a_killed_proxy_knows_all(proxy):
     assert counters["work"]["Counter"]["value"] == total
 
 
+@pytest.mark.plain_build  # sanitizers keep freed memory
 def test_many_jobs_one_after_the_other_leave_no_memory_behind(proxy):
     proxy.start("--linger", "1")
 

@@ -68,7 +68,7 @@ def test_slow_readers_and_half_requests_hold_up_nobody_and_not_the_end(proxy):
     proxy.start()
     good = counting(proxy)
     held = declare_many(proxy, "large", 30000)
-    wait_until(lambda: own_metric(proxy, "cicada_proxy_metrics") > 60000, "many metrics")
+    wait_until(lambda: proxy.metrics("large").count("\nmany_total{") == 30000, "many metrics")
     held += [http_connection(proxy, b"GET /metrics/?job=large HTTP/1.1\r\nHost: localhost\r\n\r\n") for _ in range(10)]
     held += [http_connection(proxy, b"GET /metrics HTTP/1.1\r\nHost: local") for _ in range(10)]
     held += [http_connection(proxy, b"POST /push HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")]
@@ -176,6 +176,25 @@ def test_every_byte_in_a_name_gives_a_text_that_can_be_read(proxy):
     assert own_metric(proxy, "cicada_proxy_names_mapped_total") > 0
 
 
+def test_nobody_passes_for_the_proxy_itself(proxy):
+    """Their metrics have names of their own, and each family is there once."""
+    proxy.start("--auth", "none")
+    client = proxy.connect()
+    client.join("liar")
+    for name in ("process_cpu_seconds_total", "process-cpu_seconds_total", 'cicada_build_info{version="9"}', "cicada_proxy_ticks_total"):
+        client.declare_counter(name)
+        client.add(name, 1e6)
+    proxy.wait_for_value("main", "exported_cicada_proxy_ticks_total", 1e6)
+    text = proxy.metrics()
+    types = re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)
+    assert len(types) == len(set(types))
+    assert "exported_process_cpu_seconds_total 2000000\n" in text and 'exported_cicada_build_info{version="9"} 1000000\n' in text
+    assert own_metric(proxy, "process_cpu_seconds_total") < 1e5
+    assert own_metric(proxy, "process_open_fds") > 5
+    status, _, said = proxy.ask("/push?key=process_open_fds")
+    assert status == 400 and "process_open_fds" in said
+
+
 def test_stopped_programs_and_a_stopped_proxy_lose_nothing(proxy):
     proxy.start()
     program = proxy.count(1000, "stopped", wait=True)
@@ -196,7 +215,8 @@ def test_stopped_programs_and_a_stopped_proxy_lose_nothing(proxy):
     proxy.wait_for_profile("stopped")
 
 
-@pytest.mark.parametrize("limits", [["-f", "0"], ["-n", "5"], ["-v", "100000"], ["-l", "0"]], ids=lambda words: "".join(words))
+@pytest.mark.plain_build  # sanitizers need more address space
+@pytest.mark.parametrize("limits", [["-f", "0"], ["-n", "5"], ["-v", "100000"], ["-l", "0"]], ids="".join)
 def test_program_with_limits_runs_and_is_counted_where_it_can_be(proxy, limits):
     proxy.start()
     script = f'ulimit {" ".join(limits)} && exec "$0" 1000'
