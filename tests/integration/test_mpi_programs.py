@@ -198,10 +198,11 @@ def test_an_mpi_that_python_loads_late_is_counted(openmpi):
     assert counted["mpi_barrier"] == (4, 0, 0)
 
 
-def test_netpipe_receives_what_it_sends(openmpi, tmp_path):
-    if shutil.which("NPopenmpi") is None:
-        pytest.skip("needs netpipe-openmpi")
-    openmpi.run("NPopenmpi", "-l", 1, "-u", 4096, "-n", 20, "-o", tmp_path / "np.out", ranks=2)
-    counted = openmpi.counted()
+def test_netpipe_receives_what_it_sends(mpi, tmp_path):
+    netpipe = {"openmpi": "NPopenmpi", "mpich": "NPmpich2"}[mpi.name]
+    if shutil.which(netpipe) is None:
+        pytest.skip(f"needs {netpipe}, of Debian's netpipe packages")
+    mpi.run(netpipe, "-l", 1, "-u", 4096, "-n", 20, "-o", tmp_path / "np.out", ranks=2)
+    counted = mpi.counted()
     assert counted["mpi_send"][0] > 100
     assert counted["mpi_send"][2] == counted["mpi_recv"][1] > 10000
