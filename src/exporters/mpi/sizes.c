@@ -110,7 +110,7 @@ void sizes_partitions_received(struct sizes *moved, int partitions, MPI_Count co
     sizes_got(moved, partitions * count, type, from);
 }
 
-/* With MPI_NO_OP, "origin_addr is ignored" (12.3.4): the call only reads. */
+/* With MPI_NO_OP the arguments of the origin are ignored (12.3.4): the call only reads. */
 void sizes_get_accumulate(struct sizes *moved, MPI_Count origin_count, MPI_Datatype origin_type, MPI_Count result_count,
                           MPI_Datatype result_type, int target, MPI_Op op)
 {
@@ -223,7 +223,7 @@ void sizes_allreduce(struct sizes *moved, MPI_Count count, MPI_Datatype type)
     moved->out += bytes;
 }
 
-/* "recvbuf on process 0 is undefined" (6.11.2). */
+/* What rank 0 receives is undefined (6.11.2). */
 void sizes_exscan(struct sizes *moved, MPI_Count count, MPI_Datatype type, MPI_Comm comm)
 {
     struct sizes_group group = sizes_group(comm);
