@@ -145,9 +145,9 @@ def test_pids_of_launchers_are_told_apart(place):
 
 def test_the_node_and_each_job_have_telemetry(place):
     place.start("--telemetry")
-    place.wait_for(lambda now: now.value("main", 'cicada_node_cpu_seconds_total{mode="idle"}'), "time of the CPUs")
+    place.wait_for(lambda now: now.value("main", 'cicada_node_cpu_seconds_total{mode="user"}'), "time of the CPUs")
     program = place.count(10, job="tele", wait=True)
-    cpu = 'cicada_node_cpu_seconds_total{mode="idle"}'
+    cpu = 'cicada_node_cpu_seconds_total{mode="user"}'
     dump = place.wait_for(lambda now: now.value("tele", cpu), "telemetry of the job")
     assert dump.value("tele", cpu) < dump.value("main", cpu)
     assert dump.value("main", "proxy_memory_total_bytes") > 0

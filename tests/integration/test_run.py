@@ -170,6 +170,7 @@ def test_with_a_proxy_nothing_is_said(proxy):
     assert done.returncode == 0 and done.stdout == "runs\n" and done.stderr == ""
 
 
+@pytest.mark.plain_build  # libraries of a sanitizer's build can't be preloaded
 def test_mpi_program_is_a_job_with_its_ranks(proxy, ring):
     """From mpirun to `cicada jobs`, with nothing changed in the program."""
     proxy.start()
