@@ -170,8 +170,8 @@ static bool service_check_published(struct service *service, int rc, const struc
     return rc != -EIDRM;
 }
 
-/* The loop: all of the state, in `phase` from now on. */
-static void service_publish(struct service *service, enum state_phase phase)
+/* The loop: all of the state, in `phase` from now on. False: the service ends. */
+static bool service_publish(struct service *service, enum state_phase phase)
 {
     struct error err = {0};
     service_lock(service);
@@ -179,8 +179,10 @@ static void service_publish(struct service *service, enum state_phase phase)
     service_count_progress(service);
     int rc = instance_publish(service->request->instance, &err);
     service_unlock(service);
-    if (!service_check_published(service, rc, &err))
-        service_fail(service, &err);
+    if (service_check_published(service, rc, &err))
+        return true;
+    service_fail(service, &err);
+    return false;
 }
 
 /* The leader: what a tick changes. False: the service must end. */
@@ -287,7 +289,9 @@ static void service_become_ready(struct service *service)
 {
     struct error err = {0};
     service->phase = SERVICE_RUNNING;
-    service_publish(service, STATE_RUNNING);
+    /* If it fails, the timer is set to end the crew, and must not be set to tick. */
+    if (!service_publish(service, STATE_RUNNING))
+        return;
     (void)pthread_mutex_lock(&service->handing); /* of a plain mutex of ours: can't fail */
     int rc = service->request->on_ready(service->request->context, buf_string(&service->notes), &err);
     if (rc == 0)
@@ -345,7 +349,8 @@ static void service_end(struct service *service)
     service_set_deadline(service);
     if (service->phase != SERVICE_RUNNING)
         return; /* on_started goes on from there */
-    service_publish(service, STATE_CLOSING);
+
+    (void)service_publish(service, STATE_CLOSING);                          /* it ends anyway */
     (void)notify_send(service->request->notify_socket, "STOPPING=1", NULL); /* it sees the end all the same */
     service_take_last_sample(service);
 }
@@ -363,7 +368,7 @@ static void service_on_signal(uv_signal_t *handle, int number)
         break;
     case SIGUSR1:
         recorder_flush(service->recorder);
-        service_publish(service, service->request->instance->state.phase);
+        (void)service_publish(service, service->request->instance->state.phase); /* it has seen to it */
         break;
     default:
         break; /* no other is asked for */
