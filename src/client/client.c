@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/cell.h"
 #include "client/job.h"
 #include "client/process.h"
 #include "client/text.h"
@@ -26,21 +27,6 @@ struct MetricProxyClient {
 };
 
 static struct MetricProxyClient client_instance;
-
-/*
- * Adds to a cell that only this thread writes. One instruction on x86-64, so that a signal handler which adds to the
- * same cell in between loses nothing; elsewhere the handler's addition can be lost.
- */
-static inline void client_add_whole(uint64_t *cell, uint64_t count)
-{
-#if defined(__x86_64__)
-    __asm__ volatile("addq %1, %0" : "+m"(*cell) : "er"(count) : "cc");
-#elif defined(__ARM_FEATURE_ATOMICS)
-    __asm__ volatile("stadd %1, %0" : "+Q"(*cell) : "r"(count));
-#else
-    __atomic_store_n(cell, __atomic_load_n(cell, __ATOMIC_RELAXED) + count, __ATOMIC_RELAXED);
-#endif
-}
 
 static inline double client_load_real(const uint64_t *cell)
 {
@@ -78,10 +64,10 @@ CLIENT_API int metric_proxy_counter_add_u64(MetricProxyValue *counter, uint64_t 
         return CLIENT_FAILED;
     switch (counter->kind) {
     case SEGMENT_COUNTER:
-        client_add_whole(cells + 1, count);
+        cell_add_whole(cells + 1, count);
         return CLIENT_OK;
     case SEGMENT_COUNTER_U64:
-        client_add_whole(cells, count);
+        cell_add_whole(cells, count);
         return CLIENT_OK;
     default:
         return CLIENT_FAILED;
@@ -117,7 +103,7 @@ CLIENT_API int metric_proxy_histogram_observe(MetricProxyValue *histogram, doubl
         else
             low = middle + 1;
     }
-    client_add_whole(cells + low, 1);
+    cell_add_whole(cells + low, 1);
     uint64_t *sum = cells + histogram->bounds_count + 1;
     client_store_real(sum, client_load_real(sum) + value);
     return CLIENT_OK;
