@@ -8,6 +8,8 @@ import pytest
 from support.proxy import BUILD_DIR, RUN, Proxy, clean_environment
 from support.proxy_core import value_of
 
+pytestmark = pytest.mark.plain_build  # a sanitizer's library can't be preloaded into a program without it
+
 PROGRAM = """
 #include <pthread.h>
 #include <sys/wait.h>
