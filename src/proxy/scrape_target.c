@@ -12,24 +12,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
-
 #include "net/work.h"
 #include "proxy/contributor.h"
-#include "proxy/scrape_counts.h"
+#include "proxy/scrape_read.h"
+#include "proxy/scrape_tally.h"
 #include "util/clock.h"
 #include "util/log.h"
 
 enum {
     SCRAPE_STATUS_OK = 200,
     SCRAPE_STATUS_NOT_FOUND = 404,
-    SCRAPE_SLICE_VALUES = 2000, /* counted in one turn of the loop: about 1 ms */
     SCRAPE_BODY_MAX_BYTES = 32 << 20,
     SCRAPE_PROBE_MAX_BYTES = 64 << 10,
     SCRAPE_GAUGES_FAILURES = 3, /* tries in vain after which gauges are taken back */
     SCRAPE_BACKOFF_DOUBLINGS = 6,
     SCRAPE_TEXT_MAX_BYTES = 4096,
-    SCRAPE_JOBS_FORGET_ROUNDS = 1000, /* a job that has gone for so many answers won't come back */
 };
 
 #define SCRAPE_JOBS_LOST_NS (60 * CLOCK_NS_PER_SECOND) /* without an answer: its jobs are taken for ended */
@@ -54,14 +51,6 @@ static const struct {
     [SCRAPE_SLOT_BAD] = {"cicada_scrape_bad_lines_total", "lines or metrics that made no sense", METRIC_COUNTER},
 };
 
-/* A job of a proxy. */
-struct scrape_job {
-    char *id;
-    struct scrape_counts *counts;
-    uint64_t round; /* of the last answer that had it */
-    UT_hash_handle hh;
-};
-
 struct scrape_target {
     struct scrape_target_config config;
     struct scrape_url url;
@@ -74,12 +63,9 @@ struct scrape_target {
     struct resolve_query *query;
     struct http_client_call *call;
     struct work *work;
-    struct scrape_answer *answer; /* being counted */
-    size_t group_at, value_at;
-    uint64_t rounds;              /* answers that were counted */
-    struct scrape_counts *counts; /* of an exporter, or of a proxy's main */
-    struct scrape_job *jobs;      /* hash by id */
-    struct contributor *shown;    /* its own metrics */
+    struct scrape_tally *tally;
+    bool is_counting;          /* an answer, slice by slice */
+    struct contributor *shown; /* its own metrics */
     uint32_t slots[SCRAPE_SLOTS];
     double errors, bad;
     unsigned failures; /* in a row */
@@ -219,75 +205,15 @@ static void scrape_target_wait_for_next(struct scrape_target *target)
     scrape_target_wait(target, target->next_mono_ns - now_mono_ns);
 }
 
-/* Jobs of a proxy */
-
-static void scrape_target_forget_job(struct scrape_target *target, struct scrape_job *job)
-{
-    HASH_DEL(target->jobs, job);
-    scrape_counts_free(job->counts);
-    free(job->id);
-    free(job);
-}
-
-/* Jobs that the answer did not have have ended there. */
-static void scrape_target_end_jobs(struct scrape_target *target, bool is_all)
-{
-    int64_t now_mono_ns = clock_mono_ns();
-    int64_t now_wall_ms = clock_wall_ns() / CLOCK_NS_PER_MS;
-    struct scrape_job *job;
-    struct scrape_job *next;
-    HASH_ITER(hh, target->jobs, job, next)
-    {
-        if (!is_all && job->round == target->rounds)
-            continue;
-        scrape_counts_leave(job->counts, now_mono_ns, now_wall_ms);
-        if (target->rounds - job->round > SCRAPE_JOBS_FORGET_ROUNDS)
-            scrape_target_forget_job(target, job);
-    }
-}
-
-/* The counts of a group; NULL without memory. */
-static struct scrape_counts *scrape_target_counts(struct scrape_target *target, const struct scrape_group *group)
-{
-    if (group->kind != SCRAPE_GROUP_JOB) {
-        if (target->counts == NULL)
-            target->counts = scrape_counts_new(target->config.jobs, group->kind);
-        return target->counts;
-    }
-    struct scrape_job *job;
-    HASH_FIND_STR(target->jobs, group->description.id, job);
-    if (job == NULL) {
-        job = calloc(1, sizeof *job);
-        if (job == NULL)
-            return NULL;
-        job->id = strdup(group->description.id);
-        job->counts = scrape_counts_new(target->config.jobs, SCRAPE_GROUP_JOB);
-        if (job->id == NULL || job->counts == NULL) {
-            scrape_counts_free(job->counts);
-            free(job->id);
-            free(job);
-            return NULL;
-        }
-        HASH_ADD_KEYPTR(hh, target->jobs, job->id, strlen(job->id), job);
-    }
-    job->round = target->rounds;
-    return job->counts;
-}
-
 /* The end of a round */
 
+/* The longer it doesn't answer, the less of it is held to be so still. */
 static void scrape_target_lose(struct scrape_target *target)
 {
-    struct scrape_job *job;
-    struct scrape_job *next;
-    if (target->failures == SCRAPE_GAUGES_FAILURES) {
-        if (target->counts != NULL)
-            scrape_counts_lose(target->counts);
-        HASH_ITER(hh, target->jobs, job, next)
-        scrape_counts_lose(job->counts);
-    }
-    if (target->jobs != NULL && clock_mono_ns() - target->answered_mono_ns > SCRAPE_JOBS_LOST_NS)
-        scrape_target_end_jobs(target, true);
+    if (target->failures == SCRAPE_GAUGES_FAILURES)
+        scrape_tally_lose(target->tally);
+    if (clock_mono_ns() - target->answered_mono_ns > SCRAPE_JOBS_LOST_NS)
+        scrape_tally_leave(target->tally, false);
 }
 
 static void scrape_target_fail(struct scrape_target *target, const struct error *why)
@@ -308,8 +234,8 @@ static void scrape_target_fail(struct scrape_target *target, const struct error 
 static void scrape_target_finish(struct scrape_target *target)
 {
     int64_t now_mono_ns = clock_mono_ns();
-    struct scrape_answer *answer = TAKE(target->answer);
-    scrape_target_end_jobs(target, false);
+    const struct scrape_answer *answer = scrape_tally_answer(target->tally);
+    target->is_counting = false;
     if (target->failures > 0)
         log_info("scrape target='%s%s' answers again", target->url.origin, target->url.path);
     if (answer->bad > 0 && target->bad == 0)
@@ -326,49 +252,13 @@ static void scrape_target_finish(struct scrape_target *target)
     scrape_target_show(target, SCRAPE_SLOT_UP, 1);
     scrape_target_show(target, SCRAPE_SLOT_SAMPLES, (double)answer->values_count);
     scrape_target_show(target, SCRAPE_SLOT_BAD, target->bad);
-    scrape_read_free(answer);
+    scrape_tally_abandon(target->tally);
     scrape_target_wait_for_next(target);
-}
-
-/* Counting, slice by slice */
-
-/* Values of one group from `value_at` on, at most `left`; how many. */
-static size_t scrape_target_count_group(struct scrape_target *target, const struct scrape_group *group, size_t left)
-{
-    struct scrape_counts *counts = scrape_target_counts(target, group);
-    if (counts == NULL ||
-        scrape_counts_enter(counts, &group->description, clock_wall_ns() / CLOCK_NS_PER_MS, NULL) < 0) {
-        target->value_at = group->count; /* a job that finds no room: counted there */
-        return 1;
-    }
-    if (target->value_at == 0)
-        scrape_counts_begin(counts);
-    size_t done = 0;
-    for (; done < left && target->value_at < group->count; done++, target->value_at++) {
-        const struct scrape_value *value = &target->answer->values[group->first + target->value_at];
-        scrape_counts_set(counts, target->answer->texts.data + value->name_at, value->name_bytes,
-                          target->answer->texts.data + value->doc_at, &value->value);
-    }
-    if (target->value_at == group->count) {
-        scrape_counts_finish(counts);
-        scrape_counts_set_clients(counts, group->ranks, group->processes);
-    }
-    return done + 1; /* a group costs, too */
 }
 
 static void scrape_target_count(struct scrape_target *target)
 {
-    size_t left = SCRAPE_SLICE_VALUES;
-    while (target->group_at < target->answer->groups_count && left > 0) {
-        const struct scrape_group *group = &target->answer->groups[target->group_at];
-        size_t done = scrape_target_count_group(target, group, left);
-        left = done < left ? left - done : 0;
-        if (target->value_at == group->count) {
-            target->group_at++;
-            target->value_at = 0;
-        }
-    }
-    if (target->group_at == target->answer->groups_count)
+    if (scrape_tally_go_on(target->tally))
         scrape_target_finish(target);
     else
         scrape_target_wait(target, 0);
@@ -393,15 +283,6 @@ static void scrape_target_read(void *data)
                                                            reading->now_wall_us, &reading->answer, &reading->err);
 }
 
-/* A target that has become something else counts as another: what the old one counted stays. */
-static void scrape_target_drop_counts(struct scrape_target *target)
-{
-    scrape_target_end_jobs(target, true);
-    if (target->counts != NULL)
-        scrape_counts_leave(target->counts, clock_mono_ns(), clock_wall_ns() / CLOCK_NS_PER_MS);
-    scrape_counts_free(TAKE(target->counts));
-}
-
 static void scrape_target_ask(struct scrape_target *target, bool is_probe);
 
 static void scrape_target_take_for_exporter(struct scrape_target *target)
@@ -422,7 +303,7 @@ static void scrape_target_on_read(void *data, bool is_wanted)
     target->work = NULL;
     int rc = reading->rc;
     struct error err = reading->err;
-    target->answer = TAKE(reading->answer);
+    struct scrape_answer *answer = TAKE(reading->answer);
     scrape_reading_free(reading);
     if (rc == -EBADMSG && target->is_guess) {
         scrape_target_take_for_exporter(target);
@@ -431,16 +312,13 @@ static void scrape_target_on_read(void *data, bool is_wanted)
     if (rc == 0 && target->is_guess)
         rc = target->config.admit(target->config.context, target, &target->addresses, true, &err);
     if (rc < 0) {
-        scrape_read_free(TAKE(target->answer));
+        scrape_read_free(answer);
         scrape_target_fail(target, &err);
         return;
     }
     target->is_guess = false;
-    enum scrape_group_kind kind = target->kind == SCRAPE_TARGET_PROXY ? SCRAPE_GROUP_MAIN : SCRAPE_GROUP_EXPORTER;
-    if (target->counts != NULL && scrape_counts_kind(target->counts) != kind)
-        scrape_target_drop_counts(target);
-    target->rounds++;
-    target->group_at = target->value_at = 0;
+    target->is_counting = true;
+    scrape_tally_begin(target->tally, answer);
     scrape_target_count(target);
 }
 
@@ -554,7 +432,7 @@ static void scrape_target_on_resolved(void *context, const struct resolve_addres
 static void scrape_target_on_timer(uv_timer_t *timer)
 {
     struct scrape_target *target = timer->data;
-    if (target->answer != NULL) {
+    if (target->is_counting) {
         scrape_target_count(target);
         return;
     }
@@ -576,12 +454,17 @@ int scrape_target_new(const struct scrape_target_config *config, const struct sc
                       bool is_named, struct scrape_target **out_target, struct error *err)
 {
     struct scrape_target *target = calloc(1, sizeof *target);
-    if (target == NULL)
+    struct scrape_tally *tally = scrape_tally_new(config->jobs);
+    if (target == NULL || tally == NULL) {
+        free(target);
+        scrape_tally_free(tally);
         return error_set(err, -ENOMEM, "no memory for target '%s'", url->origin);
+    }
     *target = (struct scrape_target){.config = *config,
                                      .url = *url,
                                      .period_ms = period_ms,
                                      .is_named = is_named,
+                                     .tally = tally,
                                      .random = ((uint64_t)clock_mono_ns() << 1) | 1};
     (void)uv_timer_init(config->loop, &target->timer); /* can't fail */
     target->timer.data = target;
@@ -598,7 +481,8 @@ static void scrape_target_abandon(struct scrape_target *target)
     resolve_cancel(TAKE(target->query));
     http_client_cancel(TAKE(target->call));
     work_abandon(TAKE(target->work));
-    scrape_read_free(TAKE(target->answer));
+    target->is_counting = false;
+    scrape_tally_abandon(target->tally);
 }
 
 void scrape_target_pause(struct scrape_target *target)
@@ -609,9 +493,7 @@ void scrape_target_pause(struct scrape_target *target)
     scrape_target_abandon(target);
     int64_t now_mono_ns = clock_mono_ns();
     int64_t now_wall_ms = clock_wall_ns() / CLOCK_NS_PER_MS;
-    scrape_target_end_jobs(target, true);
-    if (target->counts != NULL)
-        scrape_counts_leave(target->counts, now_mono_ns, now_wall_ms);
+    scrape_tally_leave(target->tally, true);
     contributor_end(TAKE(target->shown), now_mono_ns, now_wall_ms);
     target->errors = target->bad = 0; /* what they were stays shown */
 }
@@ -646,11 +528,7 @@ void scrape_target_free(struct scrape_target *target)
     if (target == NULL)
         return;
     scrape_target_stop(target);
-    struct scrape_job *job;
-    struct scrape_job *next;
-    HASH_ITER(hh, target->jobs, job, next)
-    scrape_target_forget_job(target, job);
-    scrape_counts_free(target->counts);
+    scrape_tally_free(TAKE(target->tally));
     contributor_discard(target->shown);
     uv_close((uv_handle_t *)&target->timer, scrape_target_on_closed);
 }
