@@ -205,13 +205,15 @@ static const char *doctor_why_not(const struct binary *binary)
     return binary->is_foreign ? "it is of another architecture" : NULL;
 }
 
-static void doctor_look_at_choice(struct doctor *doctor, const struct exporters *exporters, const struct binary *binary)
+static void doctor_look_at_choice(struct doctor *doctor, const struct exporters *exporters, const char *path,
+                                  const struct binary *binary)
 {
+    const struct exporters_program program = {.path = path, .binary = binary};
     struct exporters_choice choice = {0};
     struct error err = {0};
     buf_init(&choice.preload, DOCTOR_TEXT_MAX_BYTES);
     const char *wanted = getenv("PROXY_EXPORTERS");
-    if (exporters_choose(exporters, wanted, binary, BINARY_MPI_NONE, &choice, &err) < 0)
+    if (exporters_choose(exporters, wanted, &program, &choice, &err) < 0)
         doctor_say_fault(doctor, err.text, "PROXY_EXPORTERS names it");
     else if (choice.preload.length > 0)
         doctor_say_fine(doctor, "proxy_run would preload %s", buf_string(&choice.preload));
@@ -248,7 +250,7 @@ static void doctor_look_at_program(struct doctor *doctor, const struct exporters
                         buf_string(&path));
     if (mpis[binary.mpi] != NULL)
         doctor_say_fine(doctor, "%s is a program of %s", buf_string(&path), mpis[binary.mpi]);
-    doctor_look_at_choice(doctor, exporters, &binary);
+    doctor_look_at_choice(doctor, exporters, buf_string(&path), &binary);
 }
 
 int proxy_commands_doctor(int argc, char **argv)

@@ -134,6 +134,21 @@ enum binary_mpi binary_mpi_of(const char *library)
     return BINARY_MPI_NONE;
 }
 
+bool binary_is_starter(const char *path)
+{
+    static const char *const names[] = {"mpirun", "mpiexec", "orterun", "prterun", "srun",    "jsrun",   "aprun",
+                                        "ibrun",  "sh",      "bash",    "dash",    "ksh",     "zsh",     "csh",
+                                        "tcsh",   "env",     "numactl", "taskset", "timeout", "python3", "python"};
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+        size_t length = strlen(names[i]);
+        if (strncmp(name, names[i], length) == 0 && (name[length] == '\0' || name[length] == '.'))
+            return true;
+    }
+    return false;
+}
+
 bool binary_parse(struct cursor file, struct binary *out_binary)
 {
     *out_binary = (struct binary){0};

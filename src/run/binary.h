@@ -30,6 +30,9 @@ MUST_CHECK int binary_look(const char *path, struct binary *out_binary, struct e
 /* The pure part, of a whole file: fills all but is_privileged. False: no ELF, or a broken one. */
 bool binary_parse(struct cursor file, struct binary *out_binary);
 
+/* Is it, by its name, a program that starts others: mpirun, srun, a shell? "/usr/bin/mpirun.openmpi" is one, too. */
+bool binary_is_starter(const char *path);
+
 /* The library that a dependency is of. */
 enum binary_mpi binary_mpi_of(const char *library);
 

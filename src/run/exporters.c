@@ -146,13 +146,17 @@ static void exporters_preload(const struct exporters *exporters, const char *nam
     exporters_path(exporters, name, mpi, &choice->preload);
 }
 
-/* Those that cost nothing: of MPI if it is an MPI program, of functions if it was built for it. */
-static void exporters_choose_free(const struct exporters *exporters, const struct binary *binary, enum binary_mpi mpi,
-                                  struct exporters_choice *choice)
+/*
+ * Those that cost nothing: of MPI if it is an MPI program, or may start one, which inherits it; of functions if it was
+ * built for it. The default exporter of MPI finds out itself whose MPI it meets, and loads nothing before.
+ */
+static void exporters_choose_free(const struct exporters *exporters, const struct exporters_program *program,
+                                  enum binary_mpi mpi, struct exporters_choice *choice)
 {
-    if (mpi != BINARY_MPI_NONE && exporters_has(exporters, exporters_mpi))
+    bool may_be_mpi = mpi != BINARY_MPI_NONE || !program->binary->is_elf || binary_is_starter(program->path);
+    if (may_be_mpi && exporters_has(exporters, exporters_mpi))
         exporters_preload(exporters, exporters_mpi, mpi, choice);
-    if (binary->has_instrument_hooks)
+    if (program->binary->has_instrument_hooks)
         exporters_preload(exporters, exporters_finstrument, mpi, choice);
 }
 
@@ -164,12 +168,12 @@ static void exporters_choose_all(const struct exporters *exporters, enum binary_
     choice->has_strace = exporters->strace != NULL;
 }
 
-int exporters_choose(const struct exporters *exporters, const char *wanted, const struct binary *binary,
-                     enum binary_mpi launcher, struct exporters_choice *out_choice, struct error *err)
+int exporters_choose(const struct exporters *exporters, const char *wanted, const struct exporters_program *program,
+                     struct exporters_choice *out_choice, struct error *err)
 {
-    enum binary_mpi mpi = binary->mpi != BINARY_MPI_NONE ? binary->mpi : launcher;
+    enum binary_mpi mpi = program->binary->mpi != BINARY_MPI_NONE ? program->binary->mpi : program->launcher;
     if (wanted == NULL) {
-        exporters_choose_free(exporters, binary, mpi, out_choice);
+        exporters_choose_free(exporters, program, mpi, out_choice);
         return buf_status(&out_choice->preload, err);
     }
     struct cursor rest = cursor_of(wanted, strlen(wanted));

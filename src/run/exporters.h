@@ -41,12 +41,20 @@ struct exporters_choice {
     struct buf preload; /* LD_PRELOAD's new part: paths, ':' between them */
 };
 
+/* What is to be run, under whose launcher. Borrowed. */
+struct exporters_program {
+    const char *path;
+    const struct binary *binary;
+    enum binary_mpi launcher;
+};
+
 /*
- * Chooses by `wanted` ("mpi,strace"; "all"; NULL: what costs nothing) for a program that is `binary` under a launcher
- * of `launcher`. -ENOENT: an exporter that isn't installed, with the list of those that are.
+ * Chooses by `wanted` ("mpi,strace"; "all"; NULL: what costs nothing) for the program `path`, which is `binary`, under
+ * a launcher of `launcher`. -ENOENT: an exporter that isn't installed, with the list of those that are.
  */
-MUST_CHECK int exporters_choose(const struct exporters *exporters, const char *wanted, const struct binary *binary,
-                                enum binary_mpi launcher, struct exporters_choice *out_choice, struct error *err);
+MUST_CHECK int exporters_choose(const struct exporters *exporters, const char *wanted,
+                                const struct exporters_program *program, struct exporters_choice *out_choice,
+                                struct error *err);
 
 /* Appends the path of exporter `name`, that of MPI for `mpi`. */
 void exporters_path(const struct exporters *exporters, const char *name, enum binary_mpi mpi, struct buf *out);

@@ -271,9 +271,11 @@ static int main_run(const struct main_options *options, const struct exporters *
     if (binary_look(buf_string(&path), &binary, &err) < 0)
         binary = (struct binary){0}; /* it may be run though it can't be read */
     const char *wanted = options->exporters != NULL ? options->exporters : getenv("PROXY_EXPORTERS");
+    const struct exporters_program program = {
+        .path = buf_string(&path), .binary = &binary, .launcher = main_launcher()};
     struct exporters_choice choice = {0};
     buf_init(&choice.preload, MAIN_TEXT_MAX_BYTES);
-    if (exporters_choose(exporters, wanted, &binary, main_launcher(), &choice, &err) < 0)
+    if (exporters_choose(exporters, wanted, &program, &choice, &err) < 0)
         return main_complain(&err, MAIN_FAILED);
     if (options->socket != NULL)
         buf_text(&socket_path, options->socket);

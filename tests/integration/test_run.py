@@ -133,6 +133,14 @@ def test_script_under_mpirun_gets_what_mpirun_is_of():
     assert "/mpich/" in plan("--", "sh", PMI_SIZE="2")[0]["LD_PRELOAD"]
 
 
+def test_launchers_and_scripts_hand_the_exporter_on(tmp_path):
+    (tmp_path / "job.sh").write_text("#!/bin/sh\ntrue\n")
+    (tmp_path / "job.sh").chmod(0o755)
+    for words in (["mpirun.openmpi", "-np", "2", "./app"], ["mpiexec.hydra", "./app"], [tmp_path / "job.sh"], ["bash", "-c", "true"]):
+        preload = plan("--", *words)[0]["LD_PRELOAD"]
+        assert preload.endswith("/lib/libmetricproxy-exporter-mpi.so") and os.path.exists(preload), words
+
+
 def test_exporters_that_are_asked_for(tmp_path):
     assert plan("-e", "finstrument", "--", "ls")[0]["LD_PRELOAD"].endswith("/libproxyclient.so")
     assert "libmetricproxy-exporter-mpi.so" in plan("-e", "all", "--", "ls")[0]["LD_PRELOAD"]
@@ -170,12 +178,15 @@ def test_with_a_proxy_nothing_is_said(proxy):
     assert done.returncode == 0 and done.stdout == "runs\n" and done.stderr == ""
 
 
+@pytest.mark.parametrize("is_inside", [True, False], ids=["each rank", "the launcher"])
 @pytest.mark.plain_build  # libraries of a sanitizer's build can't be preloaded
-def test_mpi_program_is_a_job_with_its_ranks(proxy, ring):
+def test_mpi_program_is_a_job_with_its_ranks(proxy, ring, is_inside):
     """From mpirun to `cicada jobs`, with nothing changed in the program."""
     proxy.start()
     env = clean_environment(PROXY_PATH=proxy.socket_path, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    words = ["mpirun.openmpi", "--oversubscribe", "-np", 4, RUN, "-j", "ring", "--", ring]
+    launch = ["mpirun.openmpi", "--oversubscribe", "-np", 4]
+    under = [RUN, "-j", "ring", "--"]
+    words = [*launch, *under, ring] if is_inside else [*under, *launch, ring]
     done = subprocess.run(proxy.command(*words), env=env, capture_output=True, text=True, timeout=120, check=False,
                           stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stdout + done.stderr
