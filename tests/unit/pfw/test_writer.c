@@ -21,6 +21,18 @@
 #include "support/allocation.h"
 #include "sysio.h"
 #include "trace.h"
+#include "util/clock.h"
+
+/* How far the monotonic clock is set ahead: the wrapped call has no other way to know. */
+static _Atomic int64_t clock_ahead_ns;
+
+int64_t __real_clock_mono_ns(void);
+int64_t __wrap_clock_mono_ns(void);
+
+int64_t __wrap_clock_mono_ns(void)
+{
+    return __real_clock_mono_ns() + atomic_load(&clock_ahead_ns);
+}
 
 static void what_was_appended_is_in_the_file_after_drain(void **state)
 {
@@ -75,6 +87,35 @@ static void flush_interval_writes_without_being_asked(void **state)
         trace_wait_written(&trace, i + 1);
         assert_int_equal(trace_read(trace.path).next, i + 1);
     }
+}
+
+/* So the tick that comes one interval after the last lines finds its flush due, whenever the last flush was. */
+static void interval_is_counted_from_the_last_lines_and_ends_a_little_early_when_lines_come(void **state)
+{
+    (void)state;
+    CLEANUP(trace_cleanup) struct trace trace;
+    trace_init(&trace);
+    struct pfw_writer_options options = trace_options(&trace);
+    options.flush_interval_ms = 3600 * 1000;
+    trace_open(&trace, &options);
+    trace_append(&trace);
+    atomic_store(&clock_ahead_ns, 1800 * CLOCK_NS_PER_SECOND);
+    trace_drain(&trace);
+    atomic_store(&clock_ahead_ns, 3000 * CLOCK_NS_PER_SECOND);
+    trace_append(&trace);
+    for (int64_t deadline_ns = clock_mono_ns() + TRACE_SHORT_MS * CLOCK_NS_PER_MS; clock_mono_ns() < deadline_ns;)
+        trace_sleep();
+    assert_int_equal(pfw_writer_status(trace.writer).events_written, 1); /* in the last sixth of the interval */
+    atomic_store(&clock_ahead_ns, 3500 * CLOCK_NS_PER_SECOND);
+    trace_append(&trace);
+    trace_wait_written(&trace, 3); /* in its last sixteenth */
+}
+
+static int clock_teardown(void **state)
+{
+    (void)state;
+    atomic_store(&clock_ahead_ns, 0);
+    return 0;
 }
 
 static void without_interval_half_a_buffer_is_written_and_less_is_not(void **state)
@@ -281,6 +322,8 @@ int main(void)
         cmocka_unit_test(what_was_appended_is_in_the_file_after_drain),
         cmocka_unit_test(plain_trace_is_lines),
         cmocka_unit_test(flush_interval_writes_without_being_asked),
+        cmocka_unit_test_teardown(interval_is_counted_from_the_last_lines_and_ends_a_little_early_when_lines_come,
+                                  clock_teardown),
         cmocka_unit_test(without_interval_half_a_buffer_is_written_and_less_is_not),
         cmocka_unit_test(flush_writes_and_returns_at_once),
         cmocka_unit_test(synced_trace_is_synced_after_each_flush),
