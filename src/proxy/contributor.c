@@ -239,6 +239,43 @@ void contributor_set(struct contributor *contributor, uint32_t index, const stru
     contributor->entries[index].value = *value;
 }
 
+/* Marks the jobs of all places as folded: parts of their sums have changed places. */
+static void contributor_set_folded(const struct contributor *contributor)
+{
+    for (int place = 0; place < PLACES; place++) {
+        struct job *job = contributor_place(contributor, (enum contributor_place)place);
+        if (job != NULL)
+            job_set_folded(job);
+    }
+    jobs_set_dirty(contributor->jobs, true);
+}
+
+void contributor_fold(struct contributor *contributor, uint32_t index)
+{
+    if (index >= contributor->entries_count)
+        return;
+    struct contributor_entry *entry = &contributor->entries[index];
+    for (int place = 0; place < PLACES; place++) {
+        if (entry->metrics[place] != NULL)
+            registry_keep(entry->metrics[place], &entry->value);
+    }
+    entry->value = metric_zero(entry->value.kind);
+    contributor_set_folded(contributor);
+}
+
+void contributor_unfold(struct contributor *contributor, uint32_t index, double counted)
+{
+    if (index >= contributor->entries_count || contributor->entries[index].value.kind != METRIC_COUNTER)
+        return;
+    struct contributor_entry *entry = &contributor->entries[index];
+    for (int place = 0; place < PLACES; place++) {
+        struct metric *metric = entry->metrics[place];
+        if (metric != NULL) /* a job that was forgotten and began anew has less in its base, or nothing */
+            metric->base.counter = metric->base.counter > counted ? metric->base.counter - counted : 0;
+    }
+    contributor_set_folded(contributor);
+}
+
 struct metric_value contributor_value(const struct contributor *contributor, uint32_t index)
 {
     return index < contributor->entries_count ? contributor->entries[index].value : metric_zero(METRIC_COUNTER);
@@ -286,12 +323,7 @@ static void contributor_keep(const struct contributor *contributor)
                 registry_keep(entry->metrics[place], &entry->value);
         }
     }
-    for (int place = 0; place < PLACES; place++) {
-        struct job *job = contributor_place(contributor, (enum contributor_place)place);
-        if (job != NULL)
-            job_set_folded(job);
-    }
-    jobs_set_dirty(contributor->jobs, true);
+    contributor_set_folded(contributor);
 }
 
 static void contributor_free(struct contributor *contributor)

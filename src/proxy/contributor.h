@@ -59,6 +59,13 @@ MUST_CHECK int contributor_declare(struct contributor *contributor, const char *
 /* Its value from now on. One of the other kind is passed over. CONTRIBUTOR_NONE does nothing. */
 void contributor_set(struct contributor *contributor, uint32_t index, const struct metric_value *value);
 
+/*
+ * Its counter so far stays in the bases, and it begins at nothing: whoever tells totals has begun anew. And the other
+ * way round: `counted` of it is in the bases already, and will come with its totals again.
+ */
+void contributor_fold(struct contributor *contributor, uint32_t index);
+void contributor_unfold(struct contributor *contributor, uint32_t index, double counted);
+
 /* The value that it has; a zero counter for CONTRIBUTOR_NONE. */
 struct metric_value contributor_value(const struct contributor *contributor, uint32_t index);
 enum metric_kind contributor_kind(const struct contributor *contributor, uint32_t index);

@@ -17,8 +17,8 @@ struct scrape_entry {
     uint32_t slot; /* CONTRIBUTOR_NONE: not declared, or refused */
     bool is_declared;
     uint64_t turn; /* of the last answer that had it */
-    double told;   /* of a counter */
-    double kept;   /* of its lives before; below 0: what has been counted before it came back */
+    double told;   /* of a counter, the last time */
+    double folded; /* of it, what is in the bases since the group has left */
     char *doc;     /* until it is declared anew; NULL: none */
     UT_hash_handle hh;
     size_t name_bytes;
@@ -130,7 +130,8 @@ void scrape_counts_leave(struct scrape_counts *counts, int64_t now_mono_ns, int6
     contributor_end(counts->contributor, now_mono_ns, now_wall_ms);
     counts->contributor = NULL;
     for (struct scrape_entry *entry = counts->first; entry != NULL; entry = entry->next) {
-        entry->kept = -entry->told;
+        if (entry->is_declared) /* else it has been there since it left the last time */
+            entry->folded = entry->slot != CONTRIBUTOR_NONE ? entry->told : 0;
         entry->is_declared = false;
         entry->slot = CONTRIBUTOR_NONE;
     }
@@ -180,7 +181,8 @@ static struct scrape_entry *scrape_counts_add(struct scrape_counts *counts, cons
     return entry;
 }
 
-/* Gives the entry a slot of the contributor. A refusal is counted there, and not asked again. */
+/* Gives the entry a slot of the contributor, with what it had counted before it left. A refusal is counted there, and
+ * not asked again. */
 static void scrape_counts_declare(struct scrape_counts *counts, struct scrape_entry *entry)
 {
     if (entry->is_declared)
@@ -189,14 +191,20 @@ static void scrape_counts_declare(struct scrape_counts *counts, struct scrape_en
     if (contributor_declare(counts->contributor, entry->name, entry->name_bytes, entry->doc, entry->kind, &entry->slot,
                             NULL) < 0)
         entry->slot = CONTRIBUTOR_NONE;
+    if (entry->folded == 0)
+        return;
+    struct metric_value before = metric_counter(entry->folded, 0);
+    contributor_unfold(counts->contributor, entry->slot, entry->folded);
+    contributor_set(counts->contributor, entry->slot, &before);
+    entry->folded = 0;
 }
 
 static void scrape_counts_tell(struct scrape_counts *counts, struct scrape_entry *entry, double told, int64_t wall_us)
 {
     if (told < entry->told)
-        entry->kept += entry->told;
+        contributor_fold(counts->contributor, entry->slot);
     entry->told = told;
-    struct metric_value value = metric_counter(entry->kept + told, wall_us);
+    struct metric_value value = metric_counter(told, wall_us);
     contributor_set(counts->contributor, entry->slot, &value);
 }
 

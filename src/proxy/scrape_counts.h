@@ -3,13 +3,15 @@
  * scrape_counts: one group of a target's values as a contributor, aware of resets.
  *
  * A target tells totals. A total replaces the one before and is never added, so an answer that comes twice counts once;
- * one that is smaller than before means that the target began anew, and what it had counted stays:
+ * one that is smaller than before means that the target began anew, and what it had counted goes into the bases, which
+ * a successor of this proxy has, too:
  *
- *     told    10  25   3   8          shown = kept + told
- *     kept     0   0  25  25          (a counter that has passed its old total between two scrapes hides its reset)
+ *     told    10  25   3   8          shown = base + told
+ *     base     0   0  25  25          (a counter that has passed its old total between two scrapes hides its reset)
  *     shown   10  25  28  33
  *
- * When a group leaves and comes back, its totals go on from where they were. Loop thread only.
+ * When a group leaves, all goes into the bases; when it comes back, that much is taken out of them again, and its
+ * totals go on from where they were. Loop thread only.
  */
 #ifndef PROXY_SCRAPE_COUNTS_H
 #define PROXY_SCRAPE_COUNTS_H

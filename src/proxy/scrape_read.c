@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "metric/exposition_parse.h"
+#include "proxy/contributor.h"
 
 enum { SCRAPE_READ_TEXTS_MAX_BYTES = 128 << 20 };
 
@@ -217,7 +218,8 @@ static bool scrape_read_counter(struct scrape_answer *answer, const json_t *entr
     }
     if (scrape_read_count(&answer->groups[answer->groups_count - 1], name, &value))
         return true;
-    return scrape_read_add(answer, "", name, doc != NULL ? doc : "", &value);
+    return scrape_read_add(answer, contributor_is_reserved(name) ? "exported_" : "", name, doc != NULL ? doc : "",
+                           &value);
 }
 
 /* One {"desc","counters"}. What a proxy says of its nodes is left out: it is in its main. False without memory. */

@@ -93,6 +93,22 @@ def test_counters_of_a_target_that_begins_anew_count_on(proxy, peer):
     assert proxy.log().count("answers again") == 1
 
 
+@pytest.mark.parametrize("end", ["end", "kill"])
+def test_a_successor_knows_what_a_target_had_counted_before_it_began_anew(proxy, peer, end):
+    one = peer("# TYPE work_total counter\nwork_total 25\n")
+    proxy.start("-s", f"{one.address}@{PERIOD}")
+    proxy.wait_for_value("main", "work_total", 25)
+    one.text = "# TYPE work_total counter\nwork_total 3\n"
+    proxy.wait_for_value("main", "work_total", 28)
+    # The state is written in the tick that shows it.
+    getattr(proxy, end)()
+    proxy.start("-s", f"{one.address}@{PERIOD}")
+    proxy.wait_for_value("main", "work_total", 28)
+    one.text = "# TYPE work_total counter\nwork_total 4\n"
+    proxy.wait_for_value("main", "work_total", 29)
+    proxy.wait_for_value(node_job(proxy), "work_total", 29)
+
+
 def test_a_target_that_is_joined_twice_counts_once(proxy, peer):
     one = peer("# TYPE work_total counter\nwork_total 10\n")
     proxy.start()
