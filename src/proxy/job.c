@@ -16,6 +16,7 @@ struct job {
     bool has_folded;
     bool is_saving;
     unsigned save_failures;
+    pid_t process;
     struct metric_job description;
     struct registry *registry;
     struct job_counts counts;
@@ -205,4 +206,15 @@ void job_end(struct job *job)
 {
     if (job->has_folded)
         job_mend_falls(job);
+}
+
+pid_t job_process(const struct job *job)
+{
+    return job->process;
+}
+
+void job_set_process(struct job *job, pid_t pid)
+{
+    if (pid > 0)
+        job->process = pid;
 }

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "metric/job.h"
 #include "metric/registry.h"
@@ -43,6 +44,9 @@ const struct metric_job *job_description(const struct job *job);
 struct registry *job_registry(const struct job *job);
 struct job_counts job_counts(const struct job *job);
 
+/* One of its processes on this node, the newest that told; 0: none has. It may have ended. */
+pid_t job_process(const struct job *job);
+
 /* The write side. */
 
 /* `key` and `id` are copied; `budget` is borrowed for the job's life. -ENOMEM. */
@@ -62,6 +66,9 @@ void job_restore(struct job *job, const struct metric_job *description, int64_t 
 
 /* Since when nobody has been in it; false: somebody is. */
 bool job_is_empty(const struct job *job, int64_t *out_since_mono_ns);
+
+/* 0 tells nothing. */
+void job_set_process(struct job *job, pid_t pid);
 
 /* Another live job has the same short id: the key is shown. */
 void job_set_shown_long(struct job *job, bool is_shown_long);

@@ -8,6 +8,7 @@
 #include <uthash.h>
 
 #include "proxy/contributor.h"
+#include "proxy/job_cgroup.h"
 #include "proxy/node_names.h"
 #include "sample/cpu.h"
 #include "sample/filesystem.h"
@@ -46,6 +47,8 @@ struct node_job {
     uint32_t *slots; /* [count], in the order of the series */
     double *starts;
     size_t count, capacity;
+    struct job_cgroup *cgroup; /* NULL: it has none of its own, as far as we know */
+    pid_t cgroup_asked;        /* the process of which that is known */
     struct node_job *next;
 };
 
@@ -577,6 +580,7 @@ static void node_on_remove(void *context, struct job *job)
     if (found == NULL)
         return;
     *link = found->next;
+    job_cgroup_close(found->cgroup);
     contributor_discard(found->contributor);
     free(found->slots);
     free(found->starts);
@@ -647,6 +651,23 @@ static void node_apply_to_job(struct node *node, struct job *job)
     }
 }
 
+/* The job's cgroup is looked for once for each process that tells of itself, and read in each tick. */
+static void node_apply_cgroup(struct node *node, struct job *job)
+{
+    struct node_job *share = node_find_job(node, job);
+    if (share == NULL || !node->config.has_cicada)
+        return;
+    pid_t pid = job_process(job);
+    if (share->cgroup == NULL && pid != share->cgroup_asked) {
+        share->cgroup_asked = pid;
+        struct error err = {0};
+        if (job_cgroup_open(node->config.jobs, job, &node->config.sample, pid, &share->cgroup, &err) < 0)
+            log_debug("telemetry: %s", err.text);
+    }
+    if (share->cgroup != NULL)
+        job_cgroup_read(share->cgroup, node->wall_us);
+}
+
 static void node_log_notes(struct node *node)
 {
     CLEANUP(buf_cleanup) struct buf notes;
@@ -675,6 +696,8 @@ void node_apply(struct node *node, int64_t now_wall_us)
         node_drop_unseen(node);
         node_log_notes(node);
     }
-    for (size_t i = 2; i < jobs_count(node->config.jobs); i++)
+    for (size_t i = 2; i < jobs_count(node->config.jobs); i++) {
         node_apply_to_job(node, jobs_at(node->config.jobs, i));
+        node_apply_cgroup(node, jobs_at(node->config.jobs, i));
+    }
 }

@@ -269,6 +269,15 @@ static void source_join_job(struct segment_source *source, int64_t now_wall_ms)
         log_debug("segment: %s: it counts without a job", err.text);
 }
 
+/* The job learns of a process of its own. */
+static void source_tell_job(const struct segment_source *source)
+{
+    struct job *job = contributor_job(source->contributor);
+    size_t count = source->processes_count;
+    if (job != NULL && count > 0)
+        job_set_process(job, source_pid_here(source, segment_reader_process_at(source->reader, count - 1)));
+}
+
 bool segment_source_read(struct segment_source *source, int64_t now_wall_ms)
 {
     /* All that tells of the end is looked at before the read, so that the read sees what was counted up to it. */
@@ -285,7 +294,10 @@ bool segment_source_read(struct segment_source *source, int64_t now_wall_ms)
             return false;
     }
     source_follow_processes(source);
+    bool is_new_to_job = !source->has_looked_for_job || source->processes_count > processes_before;
     source_join_job(source, now_wall_ms);
+    if (is_new_to_job)
+        source_tell_job(source);
     if (rc == 0) {
         source_declare_new(source);
         source_set_values(source, now_wall_ms * 1000);

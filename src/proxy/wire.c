@@ -161,6 +161,8 @@ static int wire_take_job(struct wire *wire, const json_t *description, int64_t n
 {
     struct error failure = {0};
     int rc = job_text_join_json(wire->contributor, description, wire->pid, now_wall_ms, &failure);
+    if (rc == 0 && contributor_job(wire->contributor) != NULL)
+        job_set_process(contributor_job(wire->contributor), wire->pid);
     if (rc == -EINVAL)
         return error_set(err, -EBADMSG, "%s", failure.text);
     if (rc < 0) /* counted by jobs; not worth a line each in the log */

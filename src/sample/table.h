@@ -45,7 +45,7 @@ struct sample_value {
     };
     uint64_t increase; /* SAMPLE_COUNTER: since the previous tick in which it was known; 0 in a row's first */
     /* the rest is table.c's, but for is_known, which stands where it makes the struct smallest */
-    uint64_t raw;             /* the last one */
+    uint64_t raw;             /* what the kernel said last; may be read */
     uint64_t raw_peak;        /* the highest of this life of the counter; above `raw` after a fall */
     uint64_t raw_peak_before; /* the highest of the life before, while that may still come back; else 0 */
     bool has_raw;
