@@ -75,7 +75,7 @@ def test_threads_that_come_and_go_leave_nothing_behind(proxy):
 
 
 @pytest.mark.plain_build  # sanitizers need more address space
-@pytest.mark.parametrize("limit", ["--fsize=0", "--fsize=200000", "--nofile=4", "--memlock=0", "--as=300000000"])
+@pytest.mark.parametrize("limit", ["--fsize=0", "--fsize=4194304", "--nofile=5", "--memlock=0", "--as=300000000"])
 def test_limits_of_the_program_are_survived(proxy, limit):
     proxy.start()
     expected, _ = run(proxy, [CASES, "forks"], before=["prlimit", limit])
