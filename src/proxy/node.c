@@ -426,7 +426,9 @@ static void node_put_legacy_filesystem(struct node *node, const struct sample_ta
         buf_init(&labels, NODE_NAME_MAX_BYTES);
         buf_text(&labels, "{device=\"");
         node_names_escape(row->label != NULL ? row->label : "", &labels);
-        buf_text(&labels, "\",fs=\"\",kind=\"Unknown\",mountpoint=\"");
+        buf_text(&labels, "\",fs=\"");
+        node_names_escape(row->type != NULL ? row->type : "", &labels);
+        buf_text(&labels, "\",kind=\"Unknown\",mountpoint=\"");
         node_names_escape(row->name, &labels);
         buf_text(&labels, "\"}");
         const char *text = buf_string(&labels);

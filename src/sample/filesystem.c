@@ -205,6 +205,7 @@ static void filesystem_fill_row(struct sample_table *table, const struct mount *
     if (row == NULL)
         return;
     sample_row_set_label(row, mount->device, strlen(mount->device));
+    sample_row_set_type(row, mount->type, strlen(mount->type));
     sample_row_integer(row, FILESYSTEM_SIZE, usage->size_bytes);
     sample_row_integer(row, FILESYSTEM_USED, usage->used_bytes);
     sample_row_integer(row, FILESYSTEM_AVAILABLE, usage->available_bytes);

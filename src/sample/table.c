@@ -58,6 +58,7 @@ static void sample_row_free(struct sample_index_row *own)
         return;
     sample_text_free(own->row.name);
     sample_text_free(own->row.label);
+    sample_text_free(own->row.type);
     free(own->row.values);
     free(own);
 }
@@ -248,13 +249,23 @@ int sample_table_column(struct sample_table *table, const char *name, size_t len
     return 0;
 }
 
+static void sample_text_replace(const char **text, const char *by, size_t length)
+{
+    length = strnlen(by, length);
+    if (*text != NULL && strncmp(*text, by, length) == 0 && (*text)[length] == '\0')
+        return;
+    sample_text_free(*text);
+    *text = length > 0 ? strndup(by, length) : NULL;
+}
+
 void sample_row_set_label(struct sample_row *row, const char *label, size_t length)
 {
-    length = strnlen(label, length);
-    if (row->label != NULL && strncmp(row->label, label, length) == 0 && row->label[length] == '\0')
-        return;
-    sample_text_free(row->label);
-    row->label = length > 0 ? strndup(label, length) : NULL;
+    sample_text_replace(&row->label, label, length);
+}
+
+void sample_row_set_type(struct sample_row *row, const char *type, size_t length)
+{
+    sample_text_replace(&row->type, type, length);
 }
 
 /* Is `raw` at least `peak`, or less by so little that it isn't another life? */

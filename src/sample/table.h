@@ -55,6 +55,7 @@ struct sample_value {
 struct sample_row {
     const char *name;            /* the kernel's: "cpu0", "dm-0"; any bytes but NUL. Owned by the table */
     const char *label;           /* a person's, or NULL: "vg-root". Owned by the table */
+    const char *type;            /* of a file system, or NULL: "ext4". Owned by the table */
     const char *group;           /* family within the collector, or NULL: "cpu", "memory" for power. Static text */
     struct sample_value *values; /* [columns_count] */
     bool is_first;               /* seen for the first time in this tick: its counters have no increase yet */
@@ -106,8 +107,9 @@ void sample_table_end(struct sample_table *table);
 MUST_CHECK int sample_table_column(struct sample_table *table, const char *name, size_t length, const char *unit,
                                    enum sample_kind kind, size_t *out_column);
 
-/* Sets a row's label (copied), unless it is the same already. Without memory the row stays without. */
+/* Sets a row's label or type (copied), unless it is the same already. Without memory the row stays without. */
 void sample_row_set_label(struct sample_row *row, const char *label, size_t length);
+void sample_row_set_type(struct sample_row *row, const char *type, size_t length);
 
 /*
  * What a collector read: a counter's raw value as the kernel gives it, of which the first in a tick counts, or a gauge;

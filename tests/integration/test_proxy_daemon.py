@@ -268,3 +268,21 @@ def test_many_jobs_one_after_the_other_leave_no_memory_behind(proxy):
     run_jobs(count, 300)
     # The index of profiles grows with them; a job itself, with its registry, must not stay.
     assert resident_bytes() - before < 8e6 + count * 1000
+
+
+def test_telemetry_has_the_labels_of_the_existing_proxy(proxy):
+    proxy.options.remove("--no-telemetry")
+    proxy.start("--names", "legacy")
+    wait_until(lambda: "proxy_network_receive_bytes_total" in proxy.metrics() and "proxy_cpu_usage_percent" in proxy.metrics(),
+               "telemetry of two samples")
+    text = proxy.metrics()
+    labels = {"proxy_scrape_total": ["hostname", "kernel", "os", "osversion"], "proxy_cpu_usage_percent": ["model", "name", "vendor"],
+              "proxy_network_receive_bytes_total": ["interface"], "proxy_cpu_total": [], "proxy_memory_total_bytes": []}
+    labels |= {f"proxy_disk_{what}": ["device", "fs", "kind", "mountpoint"]
+               for what in ("size_bytes", "free_size_bytes", "used_size_bytes", "usage_percent")}
+    for family, wanted in labels.items():
+        lines = re.findall(rf"^{family}(?:\{{(.*)\}})? \S+$", text, re.MULTILINE)
+        assert lines or family.startswith("proxy_disk"), family  # a container may have no file system of its own
+        for line in lines:
+            assert re.findall(r'(\w+)="(?:[^"\\]|\\.)*"', line) == wanted, line
+            assert 'fs=""' not in line

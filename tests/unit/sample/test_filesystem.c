@@ -79,6 +79,7 @@ static void row_tells_what_statvfs_says(void **state)
     struct collector *collector = open_collector(scratch.path, scratch.path);
     const struct sample_row *row = tick_until(collector, "/my data", true, 0);
     assert_string_equal(row->label, "/dev/sda1");
+    assert_string_equal(row->type, "ext4");
     assert_int_equal(integer_of(row, FILESYSTEM_SIZE), expected.f_blocks * expected.f_frsize);
     assert_true(integer_of(row, FILESYSTEM_USED) <= integer_of(row, FILESYSTEM_SIZE));
     assert_true(integer_of(row, FILESYSTEM_AVAILABLE) <= integer_of(row, FILESYSTEM_SIZE));
