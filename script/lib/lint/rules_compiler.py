@@ -97,9 +97,13 @@ def tidy(tree):
     if done.returncode != 0:
         yield "CMakeLists.txt", 1, f"cmake --preset clang: {last_line(done.stderr)}"
         return
-    commands = {}
-    for entry in json.loads((tree.root / "build/clang/compile_commands.json").read_text()):
-        commands[shown_path(tree, entry["file"])] = entry["command"]
+    # A file that several programs share has several commands, and clang-tidy would check it once for each.
+    entries = {shown_path(tree, entry["file"]): entry
+               for entry in json.loads((tree.root / "build/clang/compile_commands.json").read_text())}
+    commands = {path: entry["command"] for path, entry in entries.items()}
+    database = tree.root / "build" / "lint-commands"
+    database.mkdir(parents=True, exist_ok=True)
+    (database / "compile_commands.json").write_text(json.dumps(list(entries.values())))
     # A file's verdict holds until it, a header, the checks or its command change.
     common = hashlib.sha256()
     for path in tree.all_files:
@@ -112,7 +116,7 @@ def tidy(tree):
         key = hashlib.sha256(common.digest() + commands[path].encode() + tree.bytes(path)).hexdigest()
         if (verdicts / key).exists():
             return []
-        checked = run(tree, ["clang-tidy", "--quiet", "-p", "build/clang", path])
+        checked = run(tree, ["clang-tidy", "--quiet", "-p", "build/lint-commands", path])
         found = list(diagnostics(tree, checked.stdout))
         if checked.returncode != 0 and not found:
             found = [(path, 1, f"clang-tidy failed: {last_line(checked.stderr)}")]
