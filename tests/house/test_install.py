@@ -11,7 +11,6 @@ import pytest
 from conftest import ROOT
 
 BUILD = ROOT / "build/house"
-PROGRAMS = ("dftracer_service", "pfw")
 
 
 def run(*command, env=None, status=0):
@@ -50,7 +49,9 @@ def test_exports_that_are_printed_make_programs_and_pages_found(installed, versi
     lines = [line.strip() for line in told.splitlines() if line.strip().startswith("export ")]
     assert [line.partition("=")[0] for line in lines] == [f"export {name}" for name in ("PATH", "MANPATH", "PKG_CONFIG_PATH", "LD_LIBRARY_PATH")]
     exports = "\n".join(lines)
-    for program in PROGRAMS:
+    programs = [path.name for path in (prefix / "bin").iterdir()]
+    assert {"cicada", "dftracer_service", "pfw", "proxy_run", "proxy_v2"} <= set(programs)
+    for program in programs:
         done = run("bash", "-c", f"{exports}\ncommand -v {program}; {program} --version; man -w {program}", env={"MANPATH": ""})
         where, told_version, page = done.stdout.splitlines()
         assert where == f"{prefix}/bin/{program}"
