@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,7 @@ enum {
     DAEMON_PATH_MAX_BYTES = 2 * PATH_MAX,
     DAEMON_PREFIX_MODE = 0700,
     DAEMON_ROOT_URL_MODE = 0644,
+    DAEMON_TRIM_JOBS = 500, /* so many jobs have ended: their memory goes back to the system */
 };
 
 #define DAEMON_CUT_REPEAT_NS (10 * CLOCK_NS_PER_SECOND)
@@ -75,6 +77,7 @@ struct daemon {
     unsigned ends_awaited; /* parts that have not closed yet */
     bool is_ending;
     struct log_repeat cut_repeat;
+    uint64_t trimmed_jobs_ended;
     int64_t told_mono_ns; /* --instrumentation: when what ticks cost was told last */
     struct proxy_stats told;
 };
@@ -157,6 +160,16 @@ static void daemon_tell_costs(struct daemon *daemon, int64_t now_mono_ns)
     daemon->told_mono_ns = now_mono_ns;
 }
 
+/* What jobs have freed lies scattered among what lives, and the allocator would keep it. */
+static void daemon_give_memory_back(struct daemon *daemon)
+{
+    uint64_t jobs_ended = jobs_stats(proxy_jobs(daemon->proxy))->jobs_ended;
+    if (jobs_ended - daemon->trimmed_jobs_ended < DAEMON_TRIM_JOBS)
+        return;
+    daemon->trimmed_jobs_ended = jobs_ended;
+    (void)malloc_trim(0); /* there may be nothing to give */
+}
+
 static void daemon_on_tick(void *context, int64_t now_wall_ns)
 {
     struct daemon *daemon = context;
@@ -165,6 +178,9 @@ static void daemon_on_tick(void *context, int64_t now_wall_ns)
         alarms_keeper_tick(daemon->alarms, now_mono_ns, now_wall_ns / CLOCK_NS_PER_MS);
     if (daemon->retention != NULL)
         retention_tick(daemon->retention, now_mono_ns, now_wall_ns / CLOCK_NS_PER_MS);
+    if (daemon->proxy == NULL)
+        return; /* the last tick, made by proxy_close() */
+    daemon_give_memory_back(daemon);
     daemon_tell_costs(daemon, now_mono_ns);
 }
 

@@ -38,6 +38,13 @@ def test_it_leaves_nothing_behind(proxy):
     assert sorted(path.name for path in proxy.directory.iterdir()) == ["prefix", "proxy.log"]
 
 
+def test_last_tick_of_all_is_one_that_would_tell_what_ticks_cost(proxy):
+    proxy.start("--instrumentation", 1, "-S", 60000)
+    wait_until(lambda: "cpu_ms_per_tick=" in proxy.log(), "what the first tick cost")
+    time.sleep(1.1)  # from now on it is due again, at the next tick, which is that of the end
+    proxy.end()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_profiles_of_running_jobs_are_saved_at_the_end(proxy, number):
     proxy.start()
@@ -247,7 +254,7 @@ def test_successor_of_a_killed_proxy_knows_all(proxy):
 
 @pytest.mark.plain_build  # sanitizers keep freed memory
 def test_many_jobs_one_after_the_other_leave_no_memory_behind(proxy):
-    proxy.start("--linger", "1")
+    proxy.start("--linger", "1", "-t", "/dev/shm/prefix")  # no disk whose speed would be measured
 
     def resident_bytes():
         return float(re.search(r"^process_resident_memory_bytes (\S+)$", proxy.metrics(), re.MULTILINE).group(1))
