@@ -38,6 +38,17 @@ def test_it_leaves_nothing_behind(proxy):
     assert sorted(path.name for path in proxy.directory.iterdir()) == ["prefix", "proxy.log"]
 
 
+def test_readiness_and_the_end_are_told_to_systemd(proxy):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(proxy.directory / "notify"))
+        manager.settimeout(30)
+        proxy.start(NOTIFY_SOCKET=proxy.directory / "notify")
+        assert "READY=1" in manager.recv(4096).decode()
+        assert proxy.ask("/healthz")[0] == 200
+        proxy.end()
+        assert "STOPPING=1" in manager.recv(4096).decode()
+
+
 def test_last_tick_of_all_is_one_that_would_tell_what_ticks_cost(proxy):
     proxy.start("--instrumentation", 1, "-S", 60000)
     wait_until(lambda: "cpu_ms_per_tick=" in proxy.log(), "what the first tick cost")

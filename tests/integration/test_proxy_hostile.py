@@ -133,6 +133,23 @@ def test_more_jobs_than_are_allowed_count_in_main(proxy):
     assert own_metric(proxy, "cicada_proxy_jobs_refused_total") >= 2
 
 
+def test_clients_do_not_take_the_last_descriptors(proxy):
+    """Those that are refused are counted, and HTTP answers."""
+    with proxy.log_path.open("ab") as log:
+        words = ["prlimit", "--nofile=256:256", PROXY, "-p", 0, "-t", proxy.prefix, "-u", proxy.socket_path, *proxy.options]
+        proxy.process = subprocess.Popen(proxy.command(*words), stderr=log, env=clean_environment(), stdin=subprocess.DEVNULL)
+    wait_until(lambda: "INFO ready:" in proxy.log(), "a proxy that is ready")
+    good = counting(proxy)
+    crowd = [proxy.connect() for _ in range(400)]
+    wait_until(lambda: own_metric(proxy, "cicada_proxy_client_connections_refused_total") > 0, "a refusal")
+    assert own_metric(proxy, "process_max_fds") == 256
+    still_counts(proxy, good)
+    for one in crowd:
+        one.close()
+    wait_until(lambda: own_metric(proxy, "cicada_proxy_client_connections") == 1, "the crowd to have gone")
+    counting(proxy, "later").close()
+
+
 @pytest.mark.parametrize("job", ["../../escape", "a/b", ".", "..", "with space", "two\nlines", "🦗" * 20, 'quote"\\', "%2e%2e%2f", "x" * 200])
 def test_strange_job_ids_work_like_others(proxy, job):
     proxy.start()
