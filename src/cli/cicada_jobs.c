@@ -52,7 +52,7 @@ static void jobs_fill(struct columns *columns, const json_t *job, const json_t *
     proxy_command_cell_number(columns, proxy_command_number(job, "processes"));
     double start_ms = proxy_command_number(description, "start_time");
     double end_ms = proxy_command_number(description, "end_time");
-    double until_ms = end_ms > 0 ? end_ms : (double)(clock_wall_ns() / NS_PER_MS);
+    double until_ms = end_ms > 0 ? end_ms : (double)clock_wall_ns() / NS_PER_MS;
     proxy_command_cell_duration(columns, start_ms > 0 ? (until_ms - start_ms) / MS_PER_S : 0);
     proxy_command_cell_text(columns, proxy_command_text(description, "command"), JOBS_COMMAND_CHARACTERS);
 }

@@ -97,8 +97,11 @@ void proxy_command_cell_number(struct columns *columns, double number)
 {
     double magnitude = fabs(number);
     unsigned decimals = 0; /* six digits in all, but never cut before the point */
-    for (double limit = 1e5; decimals < PROXY_COMMAND_DIGITS - 1 && magnitude < limit; limit /= 10)
+    double limit = 1e5;
+    while (decimals < PROXY_COMMAND_DIGITS - 1 && magnitude < limit) {
         decimals++;
+        limit /= 10;
+    }
     bool is_whole = floor(number) == number;
     if (magnitude > 0 && magnitude < 1e-4)
         buf_double(&columns->line, number);
