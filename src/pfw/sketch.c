@@ -14,6 +14,9 @@ enum {
     SKETCH_SHIFT = 46, /* mantissa bits of a double below the bin's index */
 };
 
+/* A power of two, so that scaling rounds nothing that a mean shows; as many as 2^64 terms stay finite. */
+static const double sketch_sum_scale = 0x1p-64;
+
 _Static_assert(PFW_SKETCH_BINS_MAX % SKETCH_OCTAVE_BINS == 0, "bins are added by the octave");
 
 void pfw_sketch_fini(struct pfw_sketch *sketch)
@@ -151,16 +154,19 @@ int pfw_sketch_add(struct pfw_sketch *sketch, double value, struct error *err)
     if (sketch->count == 0 || value > sketch->max)
         sketch->max = value;
     sketch->count++;
-    double term = value - sketch->sum_error;
-    double sum = sketch->sum + term;
-    sketch->sum_error = (sum - sketch->sum) - term;
-    sketch->sum = sum;
+    double term = value * sketch_sum_scale - sketch->sum_error;
+    double sum = sketch->scaled_sum + term;
+    sketch->sum_error = (sum - sketch->scaled_sum) - term;
+    sketch->scaled_sum = sum;
     return 0;
 }
 
 double pfw_sketch_mean(const struct pfw_sketch *sketch)
 {
-    return sketch->count == 0 ? 0 : sketch->sum / (double)sketch->count;
+    if (sketch->count == 0)
+        return 0;
+    double mean = sketch->scaled_sum / (double)sketch->count / sketch_sum_scale;
+    return mean < sketch->min ? sketch->min : mean > sketch->max ? sketch->max : mean; /* rounding may pass them */
 }
 
 static int sketch_compare(const void *left, const void *right)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sketch: count, sum, extremes and quantiles of a stream of numbers, in bounded memory.
+ * sketch: count, mean, extremes and quantiles of a stream of numbers, in bounded memory.
  *
  * Up to PFW_SKETCH_EXACT_MAX numbers that are not 0 are kept, and quantiles are then exact: the smallest number that at
  * least the asked part of all numbers does not exceed (nearest rank). Beyond that they are counted in bins, 64 to each
@@ -41,12 +41,12 @@ struct pfw_sketch_bins {
 /* Zero-initialise it to begin. */
 struct pfw_sketch {
     uint64_t count;
-    double sum;
     double min; /* valid when count > 0, like max */
     double max;
 
     /* the rest is sketch.c's */
-    double sum_error; /* what rounding took from the sum (Kahan's compensation) */
+    double scaled_sum; /* so small that no number of finite numbers leaves the range */
+    double sum_error;  /* what rounding took from it (Kahan's compensation) */
     uint64_t zeros;
     double *exact; /* NULL once bins are used */
     uint32_t exact_count;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "pfw/sketch.h"
 
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -170,7 +171,25 @@ static void sums_of_many_keep_small_terms(void **state)
     add(&sketch, 1e16);
     for (int i = 0; i < 10000; i++)
         add(&sketch, 1); /* 1e16 + 1 has no double of its own */
-    assert_true(sketch.sum == 1e16 + 10000);
+    assert_true(pfw_sketch_mean(&sketch) == (1e16 + 10000) / 10001);
+    pfw_sketch_fini(&sketch);
+}
+
+static void the_mean_of_finite_numbers_is_finite_and_between_them(void **state)
+{
+    (void)state;
+    struct pfw_sketch sketch = {0};
+    for (int i = 0; i < 1000; i++)
+        add(&sketch, i % 10 == 9 ? 1e308 : 1.7e308);
+    double mean = pfw_sketch_mean(&sketch);
+    if (!(fabs(mean - 1.63e308) < 1e294))
+        fail_msg("the mean is %g", mean);
+    pfw_sketch_fini(&sketch);
+
+    sketch = (struct pfw_sketch){0};
+    for (int i = 0; i < 1000; i++)
+        add(&sketch, -DBL_MAX);
+    assert_true(pfw_sketch_mean(&sketch) == -DBL_MAX);
     pfw_sketch_fini(&sketch);
 }
 
@@ -183,6 +202,7 @@ int main(void)
         cmocka_unit_test(a_value_that_comes_again_and_again_is_exact),
         cmocka_unit_test(for_want_of_memory_a_number_is_not_counted),
         cmocka_unit_test(sums_of_many_keep_small_terms),
+        cmocka_unit_test(the_mean_of_finite_numbers_is_finite_and_between_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
