@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cicada_version.h"
+#include "cli/output.h"
 #include "cli/proxy_command.h"
 #include "cli/proxy_commands.h"
 #include "util/cleanup.h"
@@ -32,6 +33,7 @@ static void cicada_usage(FILE *out)
 
 int main(int argc, char **argv)
 {
+    output_guard_standard();
     /* Writing to a reader that has gone away is an error like others, and not one to talk about. */
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     (void)sigaction(SIGPIPE, &ignore, NULL); /* can't fail for this signal */

@@ -44,18 +44,29 @@ static void input_hide_progress(struct input *input)
     input->is_shown = false;
 }
 
+/* The name as a terminal can show it: escapes in it have no effect there. */
+static void input_put_name(const struct input *input)
+{
+    char name[ERROR_TEXT_MAX_BYTES];
+    size_t length = strnlen(input->totals.name, sizeof name);
+    memcpy(name, input->totals.name, length);
+    length = utf8_clean_line(name, length);
+    (void)fwrite(name, 1, length, stderr); /* a terminal that is gone needs no words */
+}
+
 static void input_show_progress(struct input *input, int64_t now_mono_ns)
 {
     struct pfw_reader_status status = pfw_reader_status(input->reader);
     double seconds = (double)(now_mono_ns - input->start_mono_ns) / 1e9;
     double speed = (double)status.unpack.text_bytes / 1e6 / seconds;
     input_hide_progress(input);
+    input_put_name(input);
     if (status.size_bytes > 0)
-        (void)fprintf(stderr, "%s: %.0f %%, %" PRIu64 " events, %.0f MB/s", input->totals.name,
+        (void)fprintf(stderr, ": %.0f %%, %" PRIu64 " events, %.0f MB/s",
                       100.0 * (double)status.unpack.file_bytes / (double)status.size_bytes, input->totals.lines, speed);
     else
-        (void)fprintf(stderr, "%s: %.0f MB, %" PRIu64 " events, %.0f MB/s", input->totals.name,
-                      (double)status.unpack.file_bytes / 1e6, input->totals.lines, speed);
+        (void)fprintf(stderr, ": %.0f MB, %" PRIu64 " events, %.0f MB/s", (double)status.unpack.file_bytes / 1e6,
+                      input->totals.lines, speed);
     (void)fflush(stderr);
     input->is_shown = true;
     input->shown_mono_ns = now_mono_ns;

@@ -65,6 +65,14 @@ int output_open(struct output *output, const char *path, bool is_gzip, struct er
     return rc;
 }
 
+void output_guard_standard(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY); /* the lowest free number: this one */
+    }
+}
+
 bool output_is_file(const char *path, const struct stat *status)
 {
     struct stat other;

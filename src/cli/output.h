@@ -27,6 +27,12 @@ struct output {
     struct output_gzip *gzip; /* NULL: plain */
 };
 
+/*
+ * To be called first in main. Descriptors 0 to 2 that whoever started us had closed are filled with ones that can only
+ * fail: else the next file to be opened would have such a number, and messages would be written into it.
+ */
+void output_guard_standard(void);
+
 /* `path` NULL or "-" is standard output. -ENOMEM and what open() fails with; `err` names the path. */
 MUST_CHECK int output_open(struct output *output, const char *path, bool is_gzip, struct error *err);
 

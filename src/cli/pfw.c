@@ -7,6 +7,7 @@
 #include "cicada_version.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/output.h"
 #include "util/cleanup.h"
 
 static const struct {
@@ -31,6 +32,7 @@ static void pfw_usage(FILE *out)
 
 int main(int argc, char **argv)
 {
+    output_guard_standard();
     /* Writing to a reader that has gone away is an error like others, and not one to talk about. */
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     (void)sigaction(SIGPIPE, &ignore, NULL); /* can't fail for this signal */

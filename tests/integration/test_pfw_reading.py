@@ -171,6 +171,25 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path):
             assert process.wait(60) == 0
 
 
+@pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-", "<&- >&- 2>&-"])
+def test_messages_never_land_in_the_result_when_descriptors_are_closed(tmp_path, closed):
+    """The next file that is opened would get the number of stderr."""
+    (tmp_path / "a.pfw").write_bytes(b"no event\n" + Trace().begin().tick().text())
+    done = subprocess.run(["sh", "-c", f'"$0" perfetto -o out.json a.pfw {closed}', PFW], cwd=tmp_path,
+                          stdout=subprocess.PIPE, timeout=60, check=False)
+    assert done.returncode == 1
+    assert len(json.loads((tmp_path / "out.json").read_bytes())) > 1
+
+
+@pytest.mark.parametrize("command", ["cat", "info", "check", "stats", "perfetto"])
+def test_a_closed_standard_output_is_told(tmp_path, command):
+    (tmp_path / "a.pfw").write_bytes(Trace().begin().tick().text())
+    done = subprocess.run(["sh", "-c", f'"$0" {command} a.pfw >&-', PFW], cwd=tmp_path, stderr=subprocess.PIPE,
+                          timeout=60, check=False)
+    assert done.returncode == 2
+    assert b"writing 'standard output'" in done.stderr
+
+
 def test_a_full_disk_is_told(tmp_path):
     (tmp_path / "a.pfw").write_bytes(whole(ticks=200).text())
     for command in ("cat", "info", "check", "stats", "perfetto"):
@@ -181,11 +200,17 @@ def test_a_full_disk_is_told(tmp_path):
         assert b"No space left on device" in done.stderr
 
 
-def test_progress_is_shown_on_a_terminal_only(tmp_path):
+@pytest.mark.parametrize("name", ["-", "fifo \x1b[2J"])
+def test_progress_is_shown_on_a_terminal_only(tmp_path, name):
     """A slow pipe and a terminal as stderr: a line of progress comes and is wiped away again."""
     primary, secondary = os.openpty()
-    with subprocess.Popen([PFW, "info", "-"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+    if name != "-":
+        os.mkfifo(tmp_path / name)
+    with subprocess.Popen([PFW, "info", name], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                           stderr=secondary) as process:
+        if name != "-":
+            process.stdin.close()
+            process.stdin = (tmp_path / name).open("wb")
         os.close(secondary)
         line = Trace().begin().tick().text()
         seen = b""
@@ -202,4 +227,5 @@ def test_progress_is_shown_on_a_terminal_only(tmp_path):
     while not seen.endswith(b"\r\x1b[K"):
         seen += os.read(primary, 65536)
     os.close(primary)
-    assert b"standard input" in seen
+    assert (b"standard input" if name == "-" else b"fifo  [2J: ") in seen
+    assert b"\x1b[2J" not in seen
