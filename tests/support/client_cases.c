@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -42,7 +43,7 @@ static uint64_t told;
 static void tell(uint64_t times)
 {
     told += times;
-    (void)printf("%llu\n", (unsigned long long)(told + 1)); /* the constructor's */
+    (void)printf("%" PRIu64 "\n", told + 1); /* the constructor's */
     (void)fflush(stdout);
 }
 
@@ -86,7 +87,9 @@ static uint64_t forks(const char *unused)
 static uint64_t vfork_and_exec(const char *program)
 {
     count(3);
-    if (vfork() == 0) {
+    if (program == NULL)
+        abort();
+    if (vfork() == 0) { // NOLINT(clang-analyzer-security.insecureAPI.vfork): programs do it
         (void)execl(program, program, "nothing", (char *)NULL);
         _exit(127);
     }
@@ -195,7 +198,7 @@ static uint64_t many_metrics(const char *unused)
         (void)metric_proxy_counter_add_u64(one, 1); /* NULL is fine */
     }
     count(2);
-    (void)fprintf(stderr, "refused %llu\n", (unsigned long long)refused);
+    (void)fprintf(stderr, "refused %" PRIu64 "\n", refused);
     return 2;
 }
 
