@@ -12,6 +12,7 @@ enum {
     OUTPUT_CHUNK_BYTES = 64 << 10,
     OUTPUT_GZIP_WINDOW_BITS = 15 + 16, /* zlib: the largest window, and gzip's header */
     OUTPUT_GZIP_MEMORY_LEVEL = 8,      /* zlib's usual one */
+    OUTPUT_PART_TRIES_MAX = 100,
 };
 
 struct output_gzip {
@@ -32,21 +33,37 @@ static int output_start_gzip(struct output *output, struct error *err)
     return error_set(err, -ENOMEM, "no memory to compress");
 }
 
+/* A file that nobody else has: neither another conversion to this path, nor one that was left, nor a user's own. */
+static int output_open_part(struct output *output, struct error *err)
+{
+    for (unsigned tries = 0; tries < OUTPUT_PART_TRIES_MAX; tries++) {
+        char *part_path;
+        if (asprintf(&part_path, "%s.%ld-%u.part", output->path, (long)getpid(), tries) < 0)
+            return error_set(err, -ENOMEM, "'%s'", output->path);
+        output->fd = open(part_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (output->fd >= 0) {
+            output->part_path = part_path;
+            return 0;
+        }
+        int rc = error_errno(err, "'%s'", part_path);
+        free(part_path);
+        if (rc != -EEXIST)
+            return rc;
+    }
+    return error_set(err, -EEXIST, "'%s': remove the files that end in .part beside it", output->path);
+}
+
 static int output_open_file(struct output *output, const char *path, struct error *err)
 {
     struct stat status;
     bool is_special = stat(path, &status) == 0 && !S_ISREG(status.st_mode);
     output->path = strdup(path);
-    if (output->path == NULL || (!is_special && asprintf(&output->part_path, "%s.part", path) < 0))
+    if (output->path == NULL)
         return error_set(err, -ENOMEM, "'%s'", path);
-    const char *opened = is_special ? output->path : output->part_path;
-    output->fd = open(opened, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
-    if (output->fd >= 0)
-        return 0;
-    int rc = error_errno(err, "'%s'", opened);
-    free(output->part_path);
-    output->part_path = NULL;
-    return rc;
+    if (!is_special)
+        return output_open_part(output, err);
+    output->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    return output->fd < 0 ? error_errno(err, "'%s'", path) : 0;
 }
 
 int output_open(struct output *output, const char *path, bool is_gzip, struct error *err)

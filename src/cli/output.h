@@ -3,8 +3,8 @@
  * output: where a command's result goes: standard output or a file, plain or as one gzip member.
  *
  * Text is appended to `text` and written when there is enough of it. A file appears under its name only when it is
- * whole: until then it is "<name>.part", which is removed when something fails. A reader that has gone away (EPIPE) is
- * no failure: the rest is thrown away in silence. One thread.
+ * whole: until then it is "<name>.<pid>-<n>.part", which is removed when something fails. A reader that has gone away
+ * (EPIPE) is no failure: the rest is thrown away in silence. One thread.
  */
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H

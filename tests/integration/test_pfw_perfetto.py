@@ -6,11 +6,13 @@ want it: the viewers' own importer can't be had from a package registry.
 import gzip
 import json
 import os
+import subprocess
+import time
 import zlib
 
 import pytest
 
-from support.pfw import pfw, text
+from support.pfw import PFW, pfw, text
 from support.pfw_traces import START_US, Trace, whole
 
 # What each phase must have, and of which type.
@@ -140,6 +142,23 @@ def test_a_failed_conversion_leaves_what_was_there(tmp_path):
     assert f"'{target}' was not written" in done.stderr.decode()
     assert target.read_text() == "old"
     assert sorted(os.listdir(tmp_path)) == ["a.pfw.gz", "b.json"]
+
+
+def test_conversions_to_one_file_do_not_disturb_each_other(tmp_path):
+    """All begin before any can end; each is whole, so the last one is."""
+    target = tmp_path / "b.json"
+    (tmp_path / "b.json.part").write_text("a user's own")
+    running = [subprocess.Popen([PFW, "perfetto", "-o", target, "-"], stdin=subprocess.PIPE) for _ in range(3)]
+    deadline = time.monotonic() + 60
+    while len(list(tmp_path.glob("b.json.*-*.part"))) < len(running):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    for process in running:
+        process.communicate(whole().text(), timeout=60)
+    assert [process.returncode for process in running] == [0, 0, 0]
+    checked(target.read_bytes())
+    assert sorted(os.listdir(tmp_path)) == ["b.json", "b.json.part"]
+    assert (tmp_path / "b.json.part").read_text() == "a user's own"
 
 
 @pytest.mark.parametrize("is_gzip", [False, True])
