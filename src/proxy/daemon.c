@@ -276,6 +276,17 @@ static int daemon_open_loop(struct daemon *daemon, struct error *err)
     return rc < 0 ? rc : own_new(&daemon->loop, &daemon->own, err);
 }
 
+/* One proxy serves a socket. */
+static int daemon_check_socket(const struct settings *settings, struct error *err)
+{
+    if (unix_socket_is_live(settings->socket_path) != 1)
+        return 0;
+    struct beacon beacon = {0};
+    int rc = beacon_read(settings->socket_path, &beacon, NULL);
+    return error_set(err, -EADDRINUSE, "a proxy serves '%s' already%s%s; stop it, or choose another with --unix",
+                     settings->socket_path, rc == 0 ? ", at " : "", rc == 0 ? beacon.address : "");
+}
+
 /* The prefix is where profiles are saved: that it can't be written must not come out at the end of a job. */
 static int daemon_check_prefix(const struct settings *settings, struct error *err)
 {
@@ -506,16 +517,7 @@ static void daemon_warn(const struct settings *settings)
 
 static int daemon_open(struct daemon *daemon, struct error *err)
 {
-    const struct settings *settings = daemon->settings;
-    if (unix_socket_is_live(settings->socket_path) == 1) {
-        struct beacon beacon = {0};
-        int rc = beacon_read(settings->socket_path, &beacon, NULL);
-        return error_set(err, -EADDRINUSE, "a proxy serves '%s' already%s%s; stop it, or choose another with --unix",
-                         settings->socket_path, rc == 0 ? ", at " : "", rc == 0 ? beacon.address : "");
-    }
-    int rc = daemon_check_prefix(settings, err);
-    if (rc == 0)
-        rc = daemon_open_loop(daemon, err);
+    int rc = daemon_open_loop(daemon, err);
     if (rc == 0)
         rc = daemon_open_auth(daemon, err);
     if (rc == 0)
@@ -538,7 +540,7 @@ static int daemon_open(struct daemon *daemon, struct error *err)
         .clients = daemon->listener,
         .refused_requests = &daemon->endpoints.refused,
     };
-    daemon_warn(settings);
+    daemon_warn(daemon->settings);
     return proxy_start(daemon->proxy, err);
 }
 
@@ -562,6 +564,11 @@ static int daemon_give_up(struct daemon *daemon, int rc)
 
 int daemon_run(const struct settings *settings, struct error *err)
 {
+    int rc = daemon_check_socket(settings, err);
+    if (rc == 0)
+        rc = daemon_check_prefix(settings, err);
+    if (rc < 0)
+        return rc;
     daemon_raise_descriptors();
     struct daemon *daemon = calloc(1, sizeof *daemon);
     if (daemon == NULL)
@@ -570,9 +577,12 @@ int daemon_run(const struct settings *settings, struct error *err)
     daemon->socket.fd = daemon->http_socket.fd = -1;
     if (gethostname(daemon->hostname, sizeof daemon->hostname) < 0 || daemon->hostname[0] == '\0')
         (void)snprintf(daemon->hostname, sizeof daemon->hostname, "localhost");
-    int rc = daemon_uv(uv_loop_init(&daemon->loop), "making the event loop", err);
-    if (rc == 0)
-        rc = daemon_open(daemon, err);
+    rc = daemon_uv(uv_loop_init(&daemon->loop), "making the event loop", err);
+    if (rc < 0) {
+        free(daemon);
+        return rc;
+    }
+    rc = daemon_open(daemon, err);
     if (rc < 0)
         return daemon_give_up(daemon, rc);
     log_info("ready: port=%u socket=%s prefix=%s pid=%d", daemon->port, settings->socket_path, settings->prefix,

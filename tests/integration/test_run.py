@@ -65,11 +65,13 @@ def plan(*words, **variables):
     return dict(part.split("=", 1) for part in parts[:count]), parts[count:]
 
 
+@pytest.mark.plain_build  # libraries of a sanitizer's build can't be preloaded
 @pytest.mark.parametrize("script, status", [("exit 0", 0), ("exit 7", 7), ("exit 255", 255)])
 def test_status_is_the_programs(script, status):
     assert run("--", "sh", "-c", script).returncode == status
 
 
+@pytest.mark.plain_build  # libraries of a sanitizer's build can't be preloaded
 def test_signals_reach_the_program_and_kill_as_they_would():
     done = run("--", "sh", "-c", "kill -TERM $$")
     assert done.returncode == -signal.SIGTERM
@@ -81,6 +83,7 @@ def test_signals_reach_the_program_and_kill_as_they_would():
     process.stdout.close()
 
 
+@pytest.mark.plain_build  # libraries of a sanitizer's build can't be preloaded
 def test_what_can_not_be_run_is_told_as_shells_do(tmp_path):
     (tmp_path / "text").write_text("no program\n")
     (tmp_path / "no-hash-bang").write_text("exit 5\n")

@@ -231,8 +231,9 @@ def test_another_users_service_is_named_and_not_stopped(service, tmp_path):
 
 
 def test_of_two_starts_at_once_one_wins_every_time(service):
-    one = service()
-    for turn in range(rounds(20, 200)):
+    turns = rounds(20, 200)
+    one = service(DFTRACER_KEEP=turns)
+    for turn in range(turns):
         both = [subprocess.Popen([PROGRAM, "start", one.log_dir], env=one.env, stderr=subprocess.PIPE, text=True) for _ in range(2)]
         words = [starter.communicate()[1] for starter in both]
         statuses = sorted(starter.returncode for starter in both)
@@ -240,7 +241,8 @@ def test_of_two_starts_at_once_one_wins_every_time(service):
         pid = one.pid()
         loser = words[0] if both[0].returncode == 1 else words[1]
         assert f"pid {pid}" in loser, f"turn {turn}: {loser}"
-        assert services_of(one.log_dir) == [pid]
+        wait_until(lambda: services_of(one.log_dir) == [pid], f"turn {turn}: the loser to be gone")
+        assert one.pid() == pid and len(one.traces()) == turn + 1
         one.stop()
 
 
