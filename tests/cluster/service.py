@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """service: what the tests of this folder do with dftracer_service, and how they look at what it leaves."""
+import re
 import time
 
 from cluster import BUILD_DIR, run
@@ -72,3 +73,13 @@ while [ $i -lt 20 ]; do
 done
 rm /tmp/app.data
 """
+
+
+def sharing(cluster, script, log_dir):
+    """One of the scripts, with one log_dir for all nodes in place of one each. Returns its path."""
+    text, count = re.subn(r'log_dir="[^"]*"', f'log_dir="{log_dir}"', (cluster.scripts / script).read_text())
+    assert count == 1
+    path = cluster.shared / f"sharing_{script}"
+    path.write_text(text)
+    path.chmod(0o755)
+    return path

@@ -38,12 +38,16 @@ def test_four_tasks_on_one_host_leave_four_traces(hosts, prefix, kind):
         assert str(path) in stopped.text  # stop tells where each one's trace is
 
 
-def test_one_task_a_host_over_ssh_leaves_a_trace_a_host(hosts, prefix):
-    variables = use_mpirun(hosts, "openmpi") | service.variables(hosts, prefix)
+def use_all_hosts(hosts):
+    """One task a host, over ssh. Returns the variables that tell Open MPI."""
     hostfile = hosts.shared / "hostfile"
     hostfile.write_text("".join(f"{host} slots=1\n" for host in hosts.hosts))
-    variables |= {"OMPI_MCA_orte_default_hostfile": str(hostfile), "OMPI_MCA_mca_base_env_list": FORWARDED}
     hosts.tool("minissh", "up").ok()
+    return {"OMPI_MCA_orte_default_hostfile": str(hostfile), "OMPI_MCA_mca_base_env_list": FORWARDED}
+
+
+def test_one_task_a_host_over_ssh_leaves_a_trace_a_host(hosts, prefix):
+    variables = use_mpirun(hosts, "openmpi") | service.variables(hosts, prefix) | use_all_hosts(hosts)
 
     hosts.exec("n1", hosts.scripts / "mpirun_start.sh", **variables).ok()
     began_us = service.now_us()
@@ -53,6 +57,17 @@ def test_one_task_a_host_over_ssh_leaves_a_trace_a_host(hosts, prefix):
 
     for trace in service.load_one_per_host(prefix, hosts.hosts).values():
         assert trace.covers(began_us, ended_us, slack_us=1_000_000)
+
+
+def test_scripts_with_one_log_dir_for_all_hosts_leave_a_trace_a_host(hosts, prefix):
+    variables = use_mpirun(hosts, "openmpi") | service.variables(hosts, prefix) | use_all_hosts(hosts)
+    log_dir = hosts.shared / "logs"
+    hosts.exec("n1", service.sharing(hosts, "mpirun_start.sh", log_dir), **variables).ok()
+    service.wait_for_ticks(service.one_per_host(prefix, hosts.hosts))
+    assert sorted(p.name for p in log_dir.glob("*.pid")) == [f"dftracer_server_{host}.pid" for host in hosts.hosts]
+    hosts.exec("n1", service.sharing(hosts, "mpirun_stop.sh", log_dir), **variables).ok()
+    service.load_one_per_host(prefix, hosts.hosts)
+    assert list(log_dir.glob("*.pid")) == []
 
 
 def test_without_a_launcher_the_task_is_number_0(hosts, prefix):

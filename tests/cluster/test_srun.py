@@ -58,6 +58,16 @@ def test_nodes_that_share_a_log_dir_keep_to_their_own_files(slurm, prefix, varia
     assert list(log_dir.glob("*.pid")) == []
 
 
+def test_scripts_with_one_log_dir_for_all_nodes_leave_a_trace_a_node(slurm, prefix, variables):
+    log_dir = prefix.parent / "logs"
+    slurm.run(service.sharing(slurm, "srun_start.sh", log_dir), **variables).ok()
+    wait_for_traces(slurm, prefix)
+    assert sorted(p.name for p in log_dir.glob("*.pid")) == [f"dftracer_server_{host}.pid" for host in slurm.hosts]
+    slurm.run(service.sharing(slurm, "srun_stop.sh", log_dir), **variables).ok()
+    service.load_one_per_host(prefix, slurm.hosts)
+    assert list(log_dir.glob("*.pid")) == []
+
+
 def test_term_to_the_step_leaves_ended_traces(slurm, prefix, variables):
     """scancel -s TERM JOB.STEP: the clean way to stop a daemon step."""
     job = slurm.allocate()
