@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/utf8.h"
+
 enum { REGISTRY_PAGE = 64, REGISTRY_SLOTS_FIRST = 64, REGISTRY_SLOT_EMPTY = 0 };
 
 struct registry {
@@ -132,16 +134,33 @@ static int registry_grow_pages(struct registry *reg)
     return 0;
 }
 
+/*
+ * Makes UTF-8 of `doc`, in place: one byte that is none makes Prometheus refuse the whole answer.
+ */
+static void registry_clean_doc(char *doc, size_t length)
+{
+    size_t at = 0;
+    while (at < length) {
+        size_t bad = 0;
+        size_t good = utf8_sequence((const unsigned char *)doc + at, length - at, &bad);
+        if (good == 0)
+            memset(doc + at, '?', bad);
+        at += good + bad;
+    }
+}
+
 /* "name\0doc\0" in one piece; NULL without memory. */
 static char *registry_texts(const char *name, size_t name_bytes, const char *doc)
 {
-    size_t doc_bytes = strlen(doc);
+    size_t doc_bytes = strnlen(doc, REGISTRY_DOC_MAX_BYTES);
     char *texts = malloc(name_bytes + doc_bytes + 2);
     if (texts == NULL)
         return NULL;
     memcpy(texts, name, name_bytes);
     texts[name_bytes] = '\0';
-    memcpy(texts + name_bytes + 1, doc, doc_bytes + 1);
+    memcpy(texts + name_bytes + 1, doc, doc_bytes);
+    texts[name_bytes + 1 + doc_bytes] = '\0';
+    registry_clean_doc(texts + name_bytes + 1, doc_bytes);
     return texts;
 }
 

@@ -19,7 +19,8 @@
 #include "util/error.h"
 
 #define REGISTRY_METRIC_OVERHEAD_BYTES 192
-#define METRIC_NAME_SHOWN_BYTES        128 /* of a name in a message */
+#define REGISTRY_DOC_MAX_BYTES         1024 /* of a doc; the rest is cut off */
+#define METRIC_NAME_SHOWN_BYTES        128  /* of a name in a message */
 
 struct registry; /* opaque */
 
@@ -44,8 +45,9 @@ void registry_free(struct registry *reg);
 
 /*
  * Finds metric `name` (legal: see name.h), a new one starts at nothing. `doc` (may be NULL) is kept if the metric has
- * none. Both are copied. `*out_metric` is borrowed until registry_free(), its address stable; unchanged on failure.
- * Fails with -EEXIST (the other kind has that name), -ENOSPC (full: this registry or the budget; counted), -ENOMEM.
+ * none, its first REGISTRY_DOC_MAX_BYTES, with '?' for what is not UTF-8. Both are copied. `*out_metric` is borrowed
+ * until registry_free(), its address stable; unchanged on failure. Fails with -EEXIST (the other kind has that name),
+ * -ENOSPC (full: this registry or the budget; counted), -ENOMEM.
  */
 MUST_CHECK int registry_find_or_add(struct registry *reg, const char *name, size_t name_bytes, const char *doc,
                                     enum metric_kind kind, struct metric **out_metric, struct error *err);

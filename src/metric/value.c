@@ -4,8 +4,7 @@
 #include <float.h>
 #include <math.h>
 
-/* A sum of finite numbers that stays finite. */
-static double value_sum(double a, double b)
+double metric_sum(double a, double b)
 {
     double sum = a + b;
     if (sum > DBL_MAX)
@@ -51,8 +50,8 @@ static void value_merge_gauge(struct metric_gauge *into, const struct metric_gau
     }
     into->min = fmin(into->min, from->min);
     into->max = fmax(into->max, from->max);
-    into->hits = value_sum(into->hits, from->hits);
-    into->total = value_sum(into->total, from->total);
+    into->hits = metric_sum(into->hits, from->hits);
+    into->total = metric_sum(into->total, from->total);
 }
 
 bool metric_merge(struct metric_value *into, const struct metric_value *from)
@@ -60,7 +59,7 @@ bool metric_merge(struct metric_value *into, const struct metric_value *from)
     if (into->kind != from->kind)
         return false;
     if (into->kind == METRIC_COUNTER)
-        into->counter = value_sum(into->counter, from->counter);
+        into->counter = metric_sum(into->counter, from->counter);
     else
         value_merge_gauge(&into->gauge, &from->gauge);
     if (from->wall_us > into->wall_us)
@@ -72,7 +71,8 @@ double metric_shown(const struct metric_value *value)
 {
     if (value->kind == METRIC_COUNTER)
         return value->counter;
-    return value->gauge.hits > 0 ? value->gauge.total / value->gauge.hits : 0;
+    /* Clients of the JSON protocol choose the hits themselves: 1e-300 of them make a mean that is no double. */
+    return value->gauge.hits > 0 ? metric_sum(value->gauge.total / value->gauge.hits, 0) : 0;
 }
 
 bool metric_is_zero(const struct metric_value *value)

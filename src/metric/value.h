@@ -32,6 +32,9 @@ struct metric_value {
     };
 };
 
+/* The sum of two finite numbers; one that would overflow stays at the greatest double, or its opposite. */
+double metric_sum(double a, double b);
+
 /* A counter of `counter`, a gauge that one contributor has set; not finite: 0. A counter below 0 is 0, too. */
 struct metric_value metric_counter(double counter, int64_t wall_us);
 struct metric_value metric_gauge(double value, int64_t wall_us);
@@ -48,7 +51,7 @@ struct metric_value metric_zero(enum metric_kind kind);
  */
 bool metric_merge(struct metric_value *into, const struct metric_value *from);
 
-/* The one number that people see: the counter, or the gauge's mean; 0 of a gauge that nobody has set. */
+/* The one number that people see, always finite: the counter, or the gauge's mean; 0 of a gauge that nobody has set. */
 double metric_shown(const struct metric_value *value);
 
 /* Is it what metric_zero() gives, or a gauge all of whose numbers are 0? Answers leave it out. */

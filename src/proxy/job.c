@@ -186,7 +186,7 @@ static void job_mend_falls(struct job *job)
         struct metric *metric = registry_at(job->registry, i);
         if (metric->value.kind != METRIC_COUNTER || metric->value.counter >= job->shown_before[i])
             continue;
-        metric->base.counter += job->shown_before[i] - metric->value.counter;
+        metric->base.counter = metric_sum(metric->base.counter, job->shown_before[i] - metric->value.counter);
         metric->value.counter = job->shown_before[i];
     }
     free(job->shown_before);

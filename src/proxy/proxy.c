@@ -457,11 +457,11 @@ static void proxy_move(struct proxy *proxy, struct metric *metric, double change
 {
     int64_t now_wall_us = clock_wall_ns() / CLOCK_NS_PER_US;
     if (metric->value.kind == METRIC_COUNTER) {
-        metric->base.counter += change;
-        metric->value.counter += change;
+        metric->base.counter = metric_sum(metric->base.counter, change);
+        metric->value.counter = metric_sum(metric->value.counter, change);
         metric->base.wall_us = metric->value.wall_us = now_wall_us;
     } else {
-        metric->base = metric_gauge(metric_shown(&metric->value) + change, now_wall_us);
+        metric->base = metric_gauge(metric_sum(metric_shown(&metric->value), change), now_wall_us);
         metric->value = metric->base;
     }
     jobs_set_dirty(proxy->jobs, true);
@@ -485,7 +485,7 @@ int proxy_set(struct proxy *proxy, const char *name, double value, struct error 
     struct metric *metric;
     int rc = proxy_find_by_hand(proxy, name, NULL, &metric, err);
     if (rc == 0)
-        proxy_move(proxy, metric, value - metric_shown(&metric->value));
+        proxy_move(proxy, metric, metric_sum(value, -metric_shown(&metric->value)));
     return rc;
 }
 

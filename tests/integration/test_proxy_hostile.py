@@ -193,6 +193,25 @@ def test_every_byte_in_a_name_gives_a_text_that_can_be_read(proxy):
     assert own_metric(proxy, "cicada_proxy_names_mapped_total") > 0
 
 
+def test_huge_numbers_and_docs_that_are_no_text_spoil_no_answer(proxy):
+    """Prometheus refuses a whole answer for one value that is no number, or one byte that is no UTF-8."""
+    proxy.start()
+    assert proxy.ask("/push?key=huge_total&doc=caf%e9")[0] == 200
+    for _ in range(2):
+        assert proxy.ask("/accumulate?key=huge_total&value=1.7e308")[0] == 200
+    client = proxy.connect()
+    client.join("huge")
+    client.send({"Desc": {"name": "mean", "doc": "", "ctype": {"Gauge": {"min": 0, "max": 0, "hits": 0, "total": 0}}}},
+                {"Value": {"name": "mean", "value": {"Gauge": {"min": 1, "max": 1, "hits": 1e-300, "total": 1e300}}}})
+    wait_until(lambda: "\nmean " in proxy.metrics("huge"), "the gauge of the client")
+    for text in (proxy.metrics(), proxy.metrics("huge")):
+        done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+        assert done.returncode in (0, 3), done.stderr
+    proxy.kill()
+    proxy.start()
+    assert proxy.value("main", "huge_total") > 1e308
+
+
 def test_nobody_passes_for_the_proxy_itself(proxy):
     """Their metrics have names of their own, and each family is there once."""
     proxy.start("--auth", "none")

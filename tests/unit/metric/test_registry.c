@@ -83,6 +83,24 @@ static void a_doc_that_comes_later_is_kept(void **state)
     assert_string_equal(metric->name, "x");
 }
 
+static void a_doc_is_cut_to_its_limit_and_to_what_is_utf8(void **state)
+{
+    (void)state;
+    struct registry_budget budget = budget_of(10);
+    CLEANUP(registry_cleanup) struct registry *reg = registry_new(10, &budget);
+    struct metric *metric = NULL;
+    assert_int_equal(registry_find_or_add(reg, "x", 1, "a\xff\xc3\xa9\nb\xe2\x82", METRIC_COUNTER, &metric, NULL), 0);
+    assert_string_equal(metric->doc, "a?\xc3\xa9\nb??");
+    char large[3 * REGISTRY_DOC_MAX_BYTES];
+    memset(large, 'd', sizeof large - 1);
+    large[sizeof large - 1] = '\0';
+    large[REGISTRY_DOC_MAX_BYTES - 1] = '\xc3'; /* its other half is past the limit */
+    large[REGISTRY_DOC_MAX_BYTES] = '\xa9';
+    assert_int_equal(registry_find_or_add(reg, "y", 1, large, METRIC_COUNTER, &metric, NULL), 0);
+    assert_int_equal(strlen(metric->doc), REGISTRY_DOC_MAX_BYTES);
+    assert_int_equal(metric->doc[REGISTRY_DOC_MAX_BYTES - 1], '?');
+}
+
 static void many_metrics_keep_their_order_and_address(void **state)
 {
     (void)state;
@@ -218,6 +236,7 @@ int main(void)
         cmocka_unit_test(all_registries_share_one_budget),
         cmocka_unit_test(a_name_has_one_kind),
         cmocka_unit_test(a_doc_that_comes_later_is_kept),
+        cmocka_unit_test(a_doc_is_cut_to_its_limit_and_to_what_is_utf8),
         cmocka_unit_test(many_metrics_keep_their_order_and_address),
         cmocka_unit_test(a_tick_replaces_what_contributors_said_before),
         cmocka_unit_test(a_gauge_leaves_with_its_contributor),

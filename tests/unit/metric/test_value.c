@@ -112,6 +112,10 @@ static void sums_stay_finite(void **state)
     struct metric_value other = gauge;
     assert_true(metric_merge(&gauge, &other));
     assert_true(gauge.gauge.total == -DBL_MAX && isfinite(metric_shown(&gauge)));
+    struct metric_value tiny =
+        metric_gauge_of((struct metric_gauge){.min = 1, .max = 1, .hits = 1e-300, .total = 1e300}, 0);
+    assert_true(metric_shown(&tiny) == DBL_MAX);
+    assert_true(metric_sum(-DBL_MAX, -DBL_MAX) == -DBL_MAX);
 }
 
 static void people_see_the_mean_of_a_gauge(void **state)
