@@ -200,10 +200,8 @@ static uint64_t *process_block(struct shard *shard, uint32_t index)
     if (shard->blocks[index] != NULL)
         return shard->blocks[index];
     struct segment_block *block = store_reserve(&process.store, sizeof *block);
-    if (block == NULL) {
-        (void)__atomic_fetch_add(&store_header(&process.store)->refused_metrics, 1, __ATOMIC_RELAXED);
+    if (block == NULL)
         return NULL;
-    }
     block->shard = shard->number;
     block->first_cell = index * SEGMENT_BLOCK_CELLS;
     store_publish(block, SEGMENT_BLOCK, sizeof *block);
@@ -211,47 +209,10 @@ static uint64_t *process_block(struct shard *shard, uint32_t index)
     return block->cells;
 }
 
-/* A child's first call: takes the wiped page as the sign to begin anew. Under the lock. */
-static void process_enter_after_fork(void)
+/* Something is lost for want of room: the segment says so. */
+static void process_refuse(void)
 {
-    if (__atomic_load_n(&process_page->is_ready, __ATOMIC_ACQUIRE) != 0)
-        return;
-    process_thread_shard = NULL; /* the only thread of a new child is this one */
-    (void)process_enter();
-    __atomic_store_n(&process_page->is_ready, 1, __ATOMIC_RELEASE);
-}
-
-uint64_t *process_find_cells(const struct MetricProxyValue *value)
-{
-    int kept_errno = errno;
-    uint64_t signals;
-    process_lock(&process_page->lock, &signals);
-    process_enter_after_fork();
-    struct shard *shard = process_thread_shard;
-    if (shard == NULL)
-        shard = process_take_shard(sys_tid());
-    process_thread_shard = shard;
-    uint64_t *block = shard != NULL ? process_block(shard, value->block) : NULL;
-    process_unlock(&process_page->lock, &signals);
-    errno = kept_errno;
-    return block != NULL ? block + value->offset : NULL;
-}
-
-uint64_t *process_find_gauge(const struct MetricProxyValue *value)
-{
-    struct shard *shard = process.for_process;
-    bool is_ready = __atomic_load_n(&process_page->is_ready, __ATOMIC_ACQUIRE) != 0;
-    if (is_ready && shard != NULL && shard->blocks[value->block] != NULL)
-        return shard->blocks[value->block] + value->offset;
-
-    int kept_errno = errno;
-    uint64_t signals;
-    process_lock(&process_page->lock, &signals);
-    process_enter_after_fork();
-    uint64_t *block = process.for_process != NULL ? process_block(process.for_process, value->block) : NULL;
-    process_unlock(&process_page->lock, &signals);
-    errno = kept_errno;
-    return block != NULL ? block + value->offset : NULL;
+    (void)__atomic_fetch_add(&store_header(&process.store)->refused_metrics, 1, __ATOMIC_RELAXED);
 }
 
 /* FNV-1a, 64 bit: Fowler, Noll, Vo; offset basis and prime as in draft-eastlake-fnv. */
@@ -272,6 +233,97 @@ static struct MetricProxyValue *process_known(const struct segment_metric_spec *
             return value;
     }
     return NULL;
+}
+
+/*
+ * Is the segment half full? Shards of processes that have ended are not used again (nobody could tell whether a reader
+ * has seen their end), so a server that forks a child for each request fills it. The other half is for the processes
+ * that are in it.
+ */
+static bool process_is_segment_old(void)
+{
+    const struct segment_header *header = store_header(&process.store);
+    return __atomic_load_n(&header->shards_used, __ATOMIC_RELAXED) >= SEGMENT_SHARDS_MAX / 2 ||
+           __atomic_load_n(&header->cells_used, __ATOMIC_RELAXED) >= SEGMENT_CELLS_MAX / 2 ||
+           __atomic_load_n(&header->used_bytes, __ATOMIC_RELAXED) >= SEGMENT_BYTES_MAX / 2;
+}
+
+/* Does this process have a handle for the metric? Its brothers have declared others, and perhaps the same elsewhere. */
+static bool process_has_handle(const struct segment_metric *metric)
+{
+    struct segment_metric_spec spec = {
+        .name = metric->text + metric->bounds_count * sizeof(double),
+        .name_bytes = metric->name_bytes,
+        .kind = (enum segment_metric_kind)metric->kind,
+    };
+    const struct MetricProxyValue *value = process_known(&spec, process_hash(&spec));
+    return value != NULL && value->block * SEGMENT_BLOCK_CELLS + value->offset == metric->first_cell;
+}
+
+/*
+ * Takes a segment of this process's own, of the same job, with the same metrics in the same cells: the program holds
+ * handles. False: none can be made that a proxy could read, and it stays in the old one. Under the lock, in a child
+ * that has no thread but this.
+ */
+static bool process_leave_segment(void)
+{
+    struct store fresh;
+    store_create(&fresh);
+    bool is_better = fresh.kind != STORE_PRIVATE && store_copy_descriptions(&fresh, &process.store, process_has_handle);
+    store_close(is_better ? &process.store : &fresh, !is_better);
+    if (is_better)
+        process.store = fresh;
+    return is_better;
+}
+
+/* A child's first call: takes the wiped page as the sign to begin anew. Under the lock. */
+static void process_enter_after_fork(void)
+{
+    if (__atomic_load_n(&process_page->is_ready, __ATOMIC_ACQUIRE) != 0)
+        return;
+    process_thread_shard = NULL; /* the only thread of a new child is this one */
+    bool is_in_new_segment = process_is_segment_old() && process_leave_segment();
+    (void)process_enter();
+    if (is_in_new_segment)
+        announce_segment(&process.store);
+    __atomic_store_n(&process_page->is_ready, 1, __ATOMIC_RELEASE);
+}
+
+uint64_t *process_find_cells(const struct MetricProxyValue *value)
+{
+    int kept_errno = errno;
+    uint64_t signals;
+    process_lock(&process_page->lock, &signals);
+    process_enter_after_fork();
+    struct shard *shard = process_thread_shard;
+    if (shard == NULL)
+        shard = process_take_shard(sys_tid());
+    process_thread_shard = shard;
+    uint64_t *block = shard != NULL ? process_block(shard, value->block) : NULL;
+    if (block == NULL)
+        process_refuse();
+    process_unlock(&process_page->lock, &signals);
+    errno = kept_errno;
+    return block != NULL ? block + value->offset : NULL;
+}
+
+uint64_t *process_find_gauge(const struct MetricProxyValue *value)
+{
+    struct shard *shard = process.for_process;
+    bool is_ready = __atomic_load_n(&process_page->is_ready, __ATOMIC_ACQUIRE) != 0;
+    if (is_ready && shard != NULL && shard->blocks[value->block] != NULL)
+        return shard->blocks[value->block] + value->offset;
+
+    int kept_errno = errno;
+    uint64_t signals;
+    process_lock(&process_page->lock, &signals);
+    process_enter_after_fork();
+    uint64_t *block = process.for_process != NULL ? process_block(process.for_process, value->block) : NULL;
+    if (block == NULL)
+        process_refuse();
+    process_unlock(&process_page->lock, &signals);
+    errno = kept_errno;
+    return block != NULL ? block + value->offset : NULL;
 }
 
 /* Cells for a new metric, all in one block; SEGMENT_CELLS_MAX when there are none left. Processes of a segment compete.
@@ -362,7 +414,7 @@ struct MetricProxyValue *process_declare(const struct segment_metric_spec *spec)
             value->next = *chain;
             __atomic_store_n(chain, value, __ATOMIC_RELEASE); /* whole before it can be found */
         } else {
-            (void)__atomic_fetch_add(&store_header(&process.store)->refused_metrics, 1, __ATOMIC_RELAXED);
+            process_refuse();
         }
     }
     process_unlock(&process_page->lock, &signals);

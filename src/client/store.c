@@ -256,3 +256,66 @@ void store_publish(void *record, enum segment_record_kind kind, uint32_t bytes)
 {
     __atomic_store_n((uint64_t *)record, segment_word(kind, bytes), __ATOMIC_RELEASE);
 }
+
+static bool store_copy_record(struct store *to, const char *record, enum segment_record_kind kind, uint32_t bytes)
+{
+    char *copy = store_reserve(to, bytes);
+    if (copy == NULL)
+        return false;
+    memcpy(copy + sizeof(uint64_t), record + sizeof(uint64_t), bytes - sizeof(uint64_t));
+    store_publish(copy, kind, bytes);
+    return true;
+}
+
+/* Copies the record at `record` if it is the job's or of a metric that is wanted. False when there is no room. */
+static bool store_copy_description(struct store *to, const char *record, enum segment_record_kind kind, uint32_t bytes,
+                                   bool (*is_wanted)(const struct segment_metric *metric))
+{
+    const struct segment_metric *metric = (const struct segment_metric *)(const void *)record;
+    if (kind == SEGMENT_JOB)
+        return store_copy_record(to, record, kind, bytes);
+    if (kind != SEGMENT_METRIC || !is_wanted(metric))
+        return true;
+    uint64_t end_cell = (uint64_t)metric->first_cell + metric->cells_count;
+    if (store_header(to)->cells_used < end_cell)
+        store_header(to)->cells_used = end_cell;
+    return store_copy_record(to, record, kind, bytes);
+}
+
+bool store_copy_descriptions(struct store *to, const struct store *from,
+                             bool (*is_wanted)(const struct segment_metric *metric))
+{
+    if (to->regions[0] == NULL)
+        return false;
+    for (unsigned region = 0; region < SEGMENT_REGIONS_MAX; region++) {
+        const char *start = from->regions[region];
+        size_t length = segment_region_end(region) - segment_region_start(region);
+        for (size_t at = region == 0 ? SEGMENT_HEADER_BYTES : 0; start != NULL && at < length;) {
+            uint8_t kind;
+            uint32_t bytes;
+            uint64_t word = __atomic_load_n((const uint64_t *)(const void *)(start + at), __ATOMIC_ACQUIRE);
+            if (!segment_word_parse(word, &kind, &bytes)) {
+                at += SEGMENT_ALIGN; /* being written, or never to be: as readers do */
+                continue;
+            }
+            if (!store_copy_description(to, start + at, (enum segment_record_kind)kind, bytes, is_wanted))
+                return false;
+            at += bytes;
+        }
+    }
+    return true;
+}
+
+void store_close(struct store *store, bool is_removed)
+{
+    if (is_removed && store->kind == STORE_FILE)
+        (void)syscall(SYS_unlinkat, AT_FDCWD, store->path, 0);
+    for (unsigned region = 0; region < SEGMENT_REGIONS_MAX; region++) {
+        if (store->regions[region] != NULL)
+            (void)munmap(store->regions[region], segment_region_end(region) - segment_region_start(region));
+        store->regions[region] = NULL;
+    }
+    if (store_is_ours(store, store->fd))
+        sys_close(store->fd);
+    store->fd = -1;
+}

@@ -47,6 +47,19 @@ static inline struct segment_header *store_header(const struct store *store)
 void *store_reserve(struct store *store, uint32_t bytes);
 void store_publish(void *record, enum segment_record_kind kind, uint32_t bytes);
 
+/*
+ * Copies the job and those metrics of `from` that are wanted, as far as this process has it mapped, to `to`, which has
+ * no records yet: each metric has the same cells in both. False when there is no room, or no region.
+ */
+bool store_copy_descriptions(struct store *to, const struct store *from,
+                             bool (*is_wanted)(const struct segment_metric *metric));
+
+/*
+ * Unmaps and closes it; other processes of the segment go on. With `is_removed`, for one that nobody has seen, its name
+ * goes too.
+ */
+void store_close(struct store *store, bool is_removed);
+
 /* A descriptor of the segment, valid at the time of the call, or a negative errno. Borrowed. */
 int store_descriptor(struct store *store);
 

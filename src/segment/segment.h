@@ -91,7 +91,8 @@ struct segment_header {
     uint64_t used_bytes;      /* atomic: where the next record goes; may pass the file's size when growing failed */
     uint64_t cells_used;      /* atomic: cells given to metrics */
     uint64_t shards_used;     /* atomic: shards given out */
-    uint64_t refused_metrics; /* atomic: declarations that found no room; their increments are lost and this says so */
+    uint64_t refused_metrics; /* atomic: declarations, and increments in threads, that found no room: they are lost and
+                                 this says so */
 };
 
 /*

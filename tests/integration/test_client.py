@@ -93,6 +93,29 @@ def test_metrics_that_find_no_room_are_counted_and_the_rest_counts(proxy):
     assert f"cicada_proxy_client_metrics_refused_total {refused}\n" in proxy.metrics()
 
 
+def test_increments_of_threads_that_find_no_room_are_counted(proxy):
+    proxy.start()
+    expected, said = run(proxy, [CASES, "crowd"], before=["prlimit", "--fsize=200000"])
+    lost = int(re.search(r"lost (\d+)", said).group(1))
+    assert lost > 0
+    assert counters(proxy)["work_total"] == expected
+    assert f"cicada_proxy_client_metrics_refused_total {lost}\n" in proxy.metrics()
+
+
+@pytest.mark.parametrize("is_proxy_first", [True, False], ids=["proxy first", "program first"])
+def test_server_that_forks_for_each_request_is_counted_for_ever(proxy, is_proxy_first):
+    """Its first segment has room for some thousands of children."""
+    children = 9000
+    if is_proxy_first:
+        proxy.start()
+    expected, _ = run(proxy, [CASES, "children", str(children)])
+    if not is_proxy_first:
+        proxy.start()
+    found = counters(proxy)
+    assert (found["work_total"], found["served_seconds_total"], found["late_total"]) == (expected, children, children)
+    assert "cicada_proxy_client_metrics_refused_total 0\n" in proxy.metrics()
+
+
 @pytest.mark.plain_build  # a static program has no sanitizer
 def test_static_program(proxy, tmp_path):
     archive = next(BUILD_DIR.rglob("libproxyclient.a"))

@@ -23,7 +23,7 @@
 
 #include "metric_proxy_client.h"
 
-enum { SHORT_THREADS = 2000, PER_THREAD = 3, CHILDREN = 20, METRICS = 5000, TICKS = 20000000 };
+enum { SHORT_THREADS = 2000, PER_THREAD = 3, CHILDREN = 20, CROWD = 300, METRICS = 5000, TICKS = 20000000 };
 
 static MetricProxyValue *work;
 
@@ -82,6 +82,52 @@ static uint64_t forks(const char *unused)
     while (wait(NULL) > 0)
         ;
     return CHILDREN * 7;
+}
+
+/* A server that forks for each request, until its first segment is full. */
+static uint64_t children_one_by_one(const char *number)
+{
+    unsigned long all = number != NULL ? strtoul(number, NULL, 10) : 1;
+    MetricProxyValue *times = metric_proxy_timer_new(metric_proxy_init(), "served_seconds_total", "time of requests");
+    for (unsigned long i = 0; i < all; i++) {
+        if (fork() == 0) {
+            count(1);
+            (void)metric_proxy_counter_add_u64(times, 1000000000);
+            (void)metric_proxy_counter_add_u64(metric_proxy_counter_new(metric_proxy_init(), "late_total", ""), 1);
+            _exit(0);
+        }
+        (void)wait(NULL);
+    }
+    return all;
+}
+
+static uint64_t crowd_lost;
+static pthread_barrier_t crowd_gate;
+
+static void *one_of_a_crowd(void *context)
+{
+    (void)context;
+    if (metric_proxy_counter_add_u64(work, 1) != 0)
+        (void)__atomic_fetch_add(&crowd_lost, 1, __ATOMIC_RELAXED);
+    (void)pthread_barrier_wait(&crowd_gate); /* so that nobody takes over the shard of one that has ended */
+    return NULL;
+}
+
+/* Threads that live at the same time; says how many found no room. */
+static uint64_t crowd_of_threads(const char *unused)
+{
+    (void)unused;
+    pthread_t threads[CROWD];
+    if (pthread_barrier_init(&crowd_gate, NULL, CROWD) != 0)
+        abort();
+    for (size_t i = 0; i < CROWD; i++) {
+        if (pthread_create(&threads[i], NULL, one_of_a_crowd, NULL) != 0)
+            abort();
+    }
+    for (size_t i = 0; i < CROWD; i++)
+        (void)pthread_join(threads[i], NULL);
+    (void)fprintf(stderr, "lost %" PRIu64 "\n", crowd_lost);
+    return CROWD - crowd_lost;
 }
 
 static uint64_t vfork_and_exec(const char *program)
@@ -229,6 +275,8 @@ int main(int argc, char **argv)
     } cases[] = {
         {"threads", threads_that_come_and_go},
         {"forks", forks},
+        {"children", children_one_by_one},
+        {"crowd", crowd_of_threads},
         {"vfork", vfork_and_exec},
         {"daemon", daemon_of_its_own},
         {"closed", all_descriptors_closed},
