@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sample/link_names.h"
 #include "sample/proctable.h"
 #include "util/cursor.h"
+#include "util/log.h"
 
 /* Numbers of a line that we look at; the kernel has had 16 for ever. */
 enum { NETWORK_FIELDS_MAX = 64 };
@@ -158,20 +160,52 @@ int network_parse(const char *text, size_t length, struct sample_table *table, s
     return 0;
 }
 
+/* Recorded interfaces don't change names, and this node's are not theirs. */
+static void network_listen(const struct sample_config *config, struct collector *collector)
+{
+    if (strcmp(config->proc_path, "/proc") != 0)
+        return;
+    struct link_names *names = NULL;
+    struct error err = {0};
+    if (link_names_new(config->sys_path, &names, &err) < 0)
+        log_debug("network: interfaces that change names are taken for one another: %s", err.text);
+    collector->own = names;
+}
+
 static int network_open(const struct sample_config *config, struct collector **out_collector, struct error *err)
 {
     /* "net" is a link to the reader's own name space, "self/net"; a recorded tree may have only one of the two. */
     int rc = proctable_open(config, "net/dev", network_columns, NETWORK_COLUMNS, out_collector, err);
-    if (rc != -ENODEV)
-        return rc;
-    rc = proctable_open(config, "self/net/dev", network_columns, NETWORK_COLUMNS, out_collector, err);
-    return rc == -ENODEV ? error_set(err, rc, "no '%s/net/dev'", config->proc_path) : rc;
+    if (rc == -ENODEV)
+        rc = proctable_open(config, "self/net/dev", network_columns, NETWORK_COLUMNS, out_collector, err);
+    if (rc == -ENODEV)
+        return error_set(err, rc, "no '%s/net/dev'", config->proc_path);
+    if (rc == 0)
+        network_listen(config, *out_collector);
+    return rc;
+}
+
+static void network_on_moved(void *table, const char *name)
+{
+    sample_table_restart(table, name);
 }
 
 static int network_read(struct collector *collector, int64_t now_boot_ns, struct error *err)
 {
     (void)now_boot_ns;
-    return proctable_read(collector, network_parse, err);
+    int rc = procfile_read(&collector->file, err);
+    if (rc < 0)
+        return rc;
+    if (collector->own != NULL)
+        link_names_look(collector->own, network_on_moved, &collector->table);
+    return proctable_take(collector, network_parse, err);
+}
+
+static void network_close(struct collector *collector)
+{
+    if (collector != NULL)
+        link_names_free(collector->own);
+    proctable_close(collector);
 }
 
 const struct collector_ops network_collector = {
@@ -180,5 +214,5 @@ const struct collector_ops network_collector = {
     .open = network_open,
     .read = network_read,
     .table = proctable_table,
-    .close = proctable_close,
+    .close = network_close,
 };

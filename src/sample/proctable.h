@@ -14,6 +14,7 @@
 struct collector {
     struct procfile file;
     struct sample_table table;
+    void *own; /* what a collector keeps beside these; it frees that itself, before proctable_close() */
 };
 
 /*
@@ -28,6 +29,9 @@ typedef int proctable_parse(const char *text, size_t length, struct sample_table
  */
 MUST_CHECK int proctable_open(const struct sample_config *config, const char *name, const struct sample_column *columns,
                               size_t columns_count, struct collector **out_collector, struct error *err);
+
+/* Parses what was read of the file. */
+MUST_CHECK int proctable_take(struct collector *collector, proctable_parse *parse, struct error *err);
 
 /* Reads the file and parses it. */
 MUST_CHECK int proctable_read(struct collector *collector, proctable_parse *parse, struct error *err);

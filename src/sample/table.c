@@ -38,6 +38,7 @@ struct sample_index_row {
     struct sample_row row; /* first: a row's address is its index row's */
     size_t position;       /* in the table's rows */
     size_t name_length;
+    bool is_restarted; /* since it was seen last */
     UT_hash_handle hh;
 };
 
@@ -188,12 +189,26 @@ struct sample_row *sample_table_row(struct sample_table *table, const char *name
     table->next = next + 1;
 
     struct sample_row *row = &own->row;
-    row->is_first = is_new;
+    row->is_first = is_new || own->is_restarted;
+    own->is_restarted = false;
     for (size_t i = 0; i < table->columns_count; i++) {
         row->values[i].is_known = false;
         row->values[i].increase = 0;
     }
     return row;
+}
+
+void sample_table_restart(struct sample_table *table, const char *name)
+{
+    struct sample_index_row *own = NULL;
+    HASH_FIND(hh, table->index, name, strlen(name), own);
+    if (own == NULL)
+        return;
+    own->is_restarted = true;
+    for (size_t i = 0; i < table->columns_count; i++) {
+        own->row.values[i].has_raw = false;
+        own->row.values[i].raw_peak_before = 0;
+    }
 }
 
 void sample_table_end(struct sample_table *table)

@@ -58,7 +58,7 @@ struct sample_row {
     const char *type;            /* of a file system, or NULL: "ext4". Owned by the table */
     const char *group;           /* family within the collector, or NULL: "cpu", "memory" for power. Static text */
     struct sample_value *values; /* [columns_count] */
-    bool is_first;               /* seen for the first time in this tick: its counters have no increase yet */
+    bool is_first;               /* new in this tick, or restarted: its counters have no increase yet */
 };
 
 struct sample_table {
@@ -99,6 +99,12 @@ void sample_table_begin(struct sample_table *table);
  * empty, holds a NUL or is longer than SAMPLE_NAME_MAX_BYTES (counted in rows_refused), or out of memory.
  */
 struct sample_row *sample_table_row(struct sample_table *table, const char *name, size_t length);
+
+/*
+ * The name means another thing than before: when its row is seen next, the values read then are the first of their
+ * counters, and increase nothing. Totals stay. A name that has no row is fine.
+ */
+void sample_table_restart(struct sample_table *table, const char *name);
 
 /* Ends a tick: rows that were not seen are freed, the others stand in the order in which they were seen. */
 void sample_table_end(struct sample_table *table);

@@ -38,7 +38,7 @@ CASES = [
     ("artefacts", "tests/x", b"\x7fELF\x02", 1, None),
     ("artefacts", "tests/recorded/huge", b"x" * ((1 << 20) + 1), 1, b"x" * (1 << 20)),
     ("machine-paths", "docs/a.md", "see /ho" + "me/somebody/x\n", 1, "see /home, or $HOME/x, or ${root}/home/x\n"),
-    ("machine-paths", "docs/a.md", "a\nsee .." + "/shared/x\n", 2, "a\nsee docs/../shared/x\n"),
+    ("machine-paths", "docs/a.md", "a\nsee .." + "/shared/x\n", 2, "a\nsee docs/.." + "/shared/x\n"),
     ("links", "docs/a.md", "[b](b.md)\n", 1, "[a](a.md), [b](https://example.org/b.md), `[c](c.md)`\n"),
     ("links", "docs/a.md", "# One two\n\n[x](#one-three)\n", 3, "# One `two`!\n\n[x](#one-two)\n"),
     ("shell", "script/x", "#!/bin/sh\n" + SPDX_HASH + "echo $1\n", 3, "#!/bin/sh\n" + SPDX_HASH + 'echo "$1"\n'),

@@ -247,6 +247,25 @@ static void what_a_tick_does_not_tell_is_unknown_and_what_it_missed_is_counted_l
     assert_false(row->values[HEAT].is_known);
 }
 
+static void a_name_that_means_another_thing_starts_anew(void **state)
+{
+    (void)state;
+    static const uint64_t raws[] = {100, 150, 900000, 900010};
+    static const uint64_t totals[] = {0, 50, 50, 60};
+    CLEANUP(table_cleanup) struct sample_table table = table_new(0);
+    sample_table_restart(&table, "a"); /* there is none yet */
+    for (size_t i = 0; i < ARRAY_LENGTH(raws); i++) {
+        if (i == 2)
+            sample_table_restart(&table, "a");
+        sample_table_begin(&table);
+        struct sample_row *row = see(&table, "a");
+        sample_row_count(row, READS, raws[i]);
+        sample_table_end(&table);
+        assert_int_equal(row->is_first, i == 0 || i == 2);
+        assert_int_equal(row->values[READS].total, totals[i]);
+    }
+}
+
 static void a_counter_that_is_listed_twice_in_a_tick_counts_once(void **state)
 {
     (void)state;
@@ -443,6 +462,7 @@ int main(void)
         cmocka_unit_test(a_counter_turns_into_increases_that_can_be_added_up),
         cmocka_unit_test(a_total_stops_at_the_largest_number_instead_of_falling),
         cmocka_unit_test(what_a_tick_does_not_tell_is_unknown_and_what_it_missed_is_counted_later),
+        cmocka_unit_test(a_name_that_means_another_thing_starts_anew),
         cmocka_unit_test(a_counter_that_is_listed_twice_in_a_tick_counts_once),
         cmocka_unit_test(columns_appear_with_the_kernels_lines_and_keep_their_place),
         cmocka_unit_test(a_name_that_begins_like_a_column_is_another_one),
