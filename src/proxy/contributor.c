@@ -170,7 +170,8 @@ static void contributor_set_rank(struct contributor *contributor, const struct b
 
 bool contributor_is_reserved(const char *name)
 {
-    static const char *const prefixes[] = {"process_", "cicada_proxy_", "cicada_build_info"};
+    static const char *const prefixes[] = {"process_",        "cicada_proxy_",         "cicada_build_info",
+                                           "proxy_mpi_ranks", "proxy_connected_procs", "job_mpi_ranks"};
     for (size_t i = 0; i < ARRAY_LENGTH(prefixes); i++) {
         if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
             return true;

@@ -209,7 +209,7 @@ def test_huge_numbers_and_docs_that_are_no_text_spoil_no_answer(proxy):
         assert done.returncode in (0, 3), done.stderr
     proxy.kill()
     proxy.start()
-    assert proxy.value("main", "huge_total") > 1e308
+    wait_until(lambda: (proxy.value("main", "huge_total") or 0) > 1e308, "the counter in the successor")
 
 
 def test_nobody_passes_for_the_proxy_itself(proxy):
@@ -217,7 +217,8 @@ def test_nobody_passes_for_the_proxy_itself(proxy):
     proxy.start("--auth", "none")
     client = proxy.connect()
     client.join("liar")
-    for name in ("process_cpu_seconds_total", "process-cpu_seconds_total", 'cicada_build_info{version="9"}', "cicada_proxy_ticks_total"):
+    for name in ("process_cpu_seconds_total", "process-cpu_seconds_total", 'cicada_build_info{version="9"}', "cicada_proxy_ticks_total",
+                 "proxy_connected_procs", "proxy_mpi_ranks", "job_mpi_ranks"):
         client.declare_counter(name)
         client.add(name, 1e6)
     proxy.wait_for_value("main", "exported_cicada_proxy_ticks_total", 1e6)
@@ -227,6 +228,8 @@ def test_nobody_passes_for_the_proxy_itself(proxy):
     assert "exported_process_cpu_seconds_total 2000000\n" in text and 'exported_cicada_build_info{version="9"} 1000000\n' in text
     assert own_metric(proxy, "process_cpu_seconds_total") < 1e5
     assert own_metric(proxy, "process_open_fds") > 5
+    assert own_metric(proxy, "proxy_connected_procs") == 1 and own_metric(proxy, "proxy_mpi_ranks") == 0
+    assert own_metric(proxy, "exported_job_mpi_ranks") == 1e6
     status, _, said = proxy.ask("/push?key=process_open_fds")
     assert status == 400 and "process_open_fds" in said
 
