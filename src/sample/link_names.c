@@ -151,7 +151,8 @@ static void links_take(struct link_names *names, const struct nlmsghdr *message)
         return;
     if (message->nlmsg_len < NLMSG_LENGTH(sizeof(struct ifinfomsg)))
         return;
-    const struct ifinfomsg *info = NLMSG_DATA(message);
+    const char *bytes = (const char *)message;
+    const struct ifinfomsg *info = (const void *)(bytes + NLMSG_HDRLEN);
     if (info->ifi_family != AF_UNSPEC)
         return; /* a bridge's word on one of its ports */
     if (message->nlmsg_type == RTM_DELLINK) {
@@ -160,7 +161,6 @@ static void links_take(struct link_names *names, const struct nlmsghdr *message)
             links_remove(names, link);
         return;
     }
-    const char *bytes = (const char *)message;
     size_t at = NLMSG_SPACE(sizeof *info);
     while (at + sizeof(struct rtattr) <= message->nlmsg_len) {
         const struct rtattr *attribute = (const void *)(bytes + at);
