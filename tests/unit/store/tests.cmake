@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: BSD-3-Clause
+cicada_unit_test(store pack DEPENDS test_support test_allocation)
+cicada_unit_test(store codec DEPENDS test_support test_allocation)
