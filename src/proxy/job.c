@@ -119,7 +119,9 @@ void job_leave(struct job *job, int64_t now_mono_ns, int64_t now_wall_ms)
     if (job->users > 0)
         return;
     job->empty_since_mono_ns = now_mono_ns;
-    job->description.end_wall_ms = now_wall_ms;
+    /* A clock that was set back in between must not make a profile that ends before it begins, or before 1970. */
+    int64_t start_wall_ms = job->description.start_wall_ms;
+    job->description.end_wall_ms = now_wall_ms > start_wall_ms ? now_wall_ms : start_wall_ms;
 }
 
 void job_restore(struct job *job, const struct metric_job *description, int64_t now_mono_ns)
