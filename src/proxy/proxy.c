@@ -2,6 +2,7 @@
 #include "proxy/proxy.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,7 @@ struct proxy {
     bool is_closing;
     struct proxy_stats stats;
     struct log_repeat state_repeat;
+    struct log_repeat saves_repeat;
     uv_prepare_t waiter; /* after the last tick: waits for work to come back */
     void (*on_closed)(void *context);
     void *closed_context;
@@ -267,7 +269,10 @@ static void proxy_end_jobs(struct proxy *proxy, int64_t now_mono_ns)
             jobs_remove(proxy->jobs, job);
             job = NULL;
         } else if (profiles_save(proxy->profiles, job, proxy_on_saved, proxy, &err) < 0) {
-            log_error("job=%s %s: tried again in the next tick", job_key(job), err.text);
+            uint64_t held_back;
+            if (log_repeat_is_due(&proxy->saves_repeat, now_mono_ns, PROXY_FAILURES_EVERY_NS, &held_back))
+                log_error("job=%s %s: tried again in each tick (%" PRIu64 " such lines held back)", job_key(job),
+                          err.text, held_back);
             job_set_saving(job, false);
         }
     }
