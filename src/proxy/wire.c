@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#define HASH_NONFATAL_OOM 1 /* without memory the client is cut off; uthash would end the proxy */
 #include <uthash.h>
 
 #include "proxy/contributor.h"
@@ -124,6 +125,10 @@ static int wire_take_desc(struct wire *wire, const json_t *desc, struct error *e
     if (contributor_declare(wire->contributor, text, text_bytes, doc, kind, &name->index, &refusal) < 0)
         log_debug("pid=%d %s", (int)wire->pid, refusal.text); /* counted there; the rest of the client goes on */
     HASH_ADD_STR(wire->names, text, name);
+    if (name->hh.tbl == NULL) {
+        free(name);
+        return error_set(err, -ENOMEM, "no memory for one more metric");
+    }
     return 0;
 }
 
