@@ -39,6 +39,7 @@ struct link_names {
     const char *sys_path;
     struct link *links;
     size_t count, capacity;
+    bool is_moving;
     char messages[LINKS_MESSAGES_MAX_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
 };
 
@@ -206,11 +207,18 @@ static void links_listen(struct link_names *names)
 void link_names_look(struct link_names *names, void (*on_moved)(void *context, const char *name), void *context)
 {
     links_listen(names);
+    names->is_moving = false;
     for (size_t i = 0; i < names->count; i++) {
         struct link *link = &names->links[i];
         if (link->looks_left == 0)
             continue;
         link->looks_left--;
+        names->is_moving = true;
         on_moved(context, link->name);
     }
+}
+
+bool link_names_is_moving(const struct link_names *names)
+{
+    return names->is_moving;
 }

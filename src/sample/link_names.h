@@ -3,12 +3,14 @@
  * link_names: notices that a network interface's name has come to mean another interface.
  *
  * /proc/net/dev knows names alone: where two interfaces change names, the counters of one seem to continue the other's.
- * The kernel tells each change to whoever listens (rtnetlink(7), RTMGRP_LINK); listening costs one system call a look,
- * and never waits for a lock that a driver may hold. It is about the network name space that it was opened in.
- * One thread at a time.
+ * The kernel tells each change to whoever listens (rtnetlink(7), RTMGRP_LINK); listening never
+ * waits for a lock that a driver may hold, and a look costs a system call. It is about the network name space that it
+ * was opened in. One thread at a time.
  */
 #ifndef SAMPLE_LINK_NAMES_H
 #define SAMPLE_LINK_NAMES_H
+
+#include <stdbool.h>
 
 #include "util/cleanup.h"
 #include "util/error.h"
@@ -24,9 +26,12 @@ void link_names_free(struct link_names *names);
 DEFINE_CLEANUP(link_names, link_names_free);
 
 /*
- * Calls `on_moved` for each name that means another interface than before: in the look that finds it, and in the next
- * once more, as what was read shortly before a look may be of either interface.
+ * Calls `on_moved` for each name that means another interface than at the last look: in the look that finds it, and in
+ * the next once more, as what was read shortly before a look may be of either interface.
  */
 void link_names_look(struct link_names *names, void (*on_moved)(void *context, const char *name), void *context);
+
+/* Has the last look found something, so that there must be another? */
+bool link_names_is_moving(const struct link_names *names);
 
 #endif

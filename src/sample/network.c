@@ -190,15 +190,28 @@ static void network_on_moved(void *table, const char *name)
     sample_table_restart(table, name);
 }
 
+/*
+ * May a name mean another interface than in the tick before? Then one came or went, or the one with fewer bytes took
+ * the place of one with more: only then the kernel is asked, as a system call in each tick would be a part of its cost.
+ */
+static bool network_is_irregular(const struct sample_table *table, size_t rows_before)
+{
+    bool is_irregular = table->rows_count != rows_before;
+    for (size_t i = 0; i < table->rows_count && !is_irregular; i++)
+        is_irregular = table->rows[i]->is_first || table->rows[i]->has_fallen;
+    return is_irregular;
+}
+
 static int network_read(struct collector *collector, int64_t now_boot_ns, struct error *err)
 {
     (void)now_boot_ns;
-    int rc = procfile_read(&collector->file, err);
-    if (rc < 0)
-        return rc;
-    if (collector->own != NULL)
-        link_names_look(collector->own, network_on_moved, &collector->table);
-    return proctable_take(collector, network_parse, err);
+    size_t rows_before = collector->table.rows_count;
+    int rc = proctable_read(collector, network_parse, err);
+    struct link_names *names = collector->own;
+    if (rc == 0 && names != NULL &&
+        (network_is_irregular(&collector->table, rows_before) || link_names_is_moving(names)))
+        link_names_look(names, network_on_moved, &collector->table);
+    return rc;
 }
 
 static void network_close(struct collector *collector)

@@ -28,16 +28,13 @@ int proctable_open(const struct sample_config *config, const char *name, const s
     return 0;
 }
 
-int proctable_take(struct collector *collector, proctable_parse *parse, struct error *err)
-{
-    int rc = parse(collector->file.text, collector->file.length, &collector->table, err);
-    return rc < 0 ? error_wrap(err, rc, "'%s'", collector->file.path) : 0;
-}
-
 int proctable_read(struct collector *collector, proctable_parse *parse, struct error *err)
 {
     int rc = procfile_read(&collector->file, err);
-    return rc < 0 ? rc : proctable_take(collector, parse, err);
+    if (rc < 0)
+        return rc;
+    rc = parse(collector->file.text, collector->file.length, &collector->table, err);
+    return rc < 0 ? error_wrap(err, rc, "'%s'", collector->file.path) : 0;
 }
 
 const struct sample_table *proctable_table(const struct collector *collector)

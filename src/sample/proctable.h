@@ -30,9 +30,6 @@ typedef int proctable_parse(const char *text, size_t length, struct sample_table
 MUST_CHECK int proctable_open(const struct sample_config *config, const char *name, const struct sample_column *columns,
                               size_t columns_count, struct collector **out_collector, struct error *err);
 
-/* Parses what was read of the file. */
-MUST_CHECK int proctable_take(struct collector *collector, proctable_parse *parse, struct error *err);
-
 /* Reads the file and parses it. */
 MUST_CHECK int proctable_read(struct collector *collector, proctable_parse *parse, struct error *err);
 

@@ -38,7 +38,6 @@ struct sample_index_row {
     struct sample_row row; /* first: a row's address is its index row's */
     size_t position;       /* in the table's rows */
     size_t name_length;
-    bool is_restarted; /* since it was seen last */
     UT_hash_handle hh;
 };
 
@@ -189,8 +188,8 @@ struct sample_row *sample_table_row(struct sample_table *table, const char *name
     table->next = next + 1;
 
     struct sample_row *row = &own->row;
-    row->is_first = is_new || own->is_restarted;
-    own->is_restarted = false;
+    row->is_first = is_new;
+    row->has_fallen = false;
     for (size_t i = 0; i < table->columns_count; i++) {
         row->values[i].is_known = false;
         row->values[i].increase = 0;
@@ -204,10 +203,15 @@ void sample_table_restart(struct sample_table *table, const char *name)
     HASH_FIND(hh, table->index, name, strlen(name), own);
     if (own == NULL)
         return;
-    own->is_restarted = true;
+    own->row.is_first = true;
     for (size_t i = 0; i < table->columns_count; i++) {
-        own->row.values[i].has_raw = false;
-        own->row.values[i].raw_peak_before = 0;
+        struct sample_value *value = &own->row.values[i];
+        if (table->columns[i].kind != SAMPLE_COUNTER)
+            continue;
+        value->total -= value->increase;
+        value->increase = 0;
+        value->raw_peak = value->raw;
+        value->raw_peak_before = 0;
     }
 }
 
@@ -322,6 +326,8 @@ void sample_row_count(struct sample_row *row, size_t column, uint64_t raw)
         return; /* the kernel listed it twice in this tick: as with rows, the first one counts */
     if (!value->has_raw)
         value->raw = value->raw_peak = raw;
+    if (raw < value->raw)
+        row->has_fallen = true;
     value->increase = sample_value_step(value, raw);
     if (__builtin_add_overflow(value->total, value->increase, &value->total))
         value->total = UINT64_MAX; /* numbers without sense may sum up to more; a total doesn't fall for it */

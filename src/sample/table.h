@@ -59,6 +59,7 @@ struct sample_row {
     const char *group;           /* family within the collector, or NULL: "cpu", "memory" for power. Static text */
     struct sample_value *values; /* [columns_count] */
     bool is_first;               /* new in this tick, or restarted: its counters have no increase yet */
+    bool has_fallen;             /* a counter of it was less in this tick than in the one before */
 };
 
 struct sample_table {
@@ -100,14 +101,14 @@ void sample_table_begin(struct sample_table *table);
  */
 struct sample_row *sample_table_row(struct sample_table *table, const char *name, size_t length);
 
-/*
- * The name means another thing than before: when its row is seen next, the values read then are the first of their
- * counters, and increase nothing. Totals stay. A name that has no row is fine.
- */
-void sample_table_restart(struct sample_table *table, const char *name);
-
 /* Ends a tick: rows that were not seen are freed, the others stand in the order in which they were seen. */
 void sample_table_end(struct sample_table *table);
+
+/*
+ * After a tick: the name means another thing than in the tick before. What was read of its counters now is the first of
+ * them, and has increased nothing. Totals stay. A name that has no row is fine.
+ */
+void sample_table_restart(struct sample_table *table, const char *name);
 
 /* Index of a column that a kernel may or may not have, new if `name` (copied) is not there yet; -ENOSPC, -ENOMEM. */
 MUST_CHECK int sample_table_column(struct sample_table *table, const char *name, size_t length, const char *unit,
