@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#define HASH_NONFATAL_OOM 1 /* the request is refused; uthash would end the process */
 #include <uthash.h>
 
 struct auth_nonce {
@@ -90,6 +91,10 @@ int auth_nonces_use(struct auth_nonces *nonces, const uint8_t nonce[AUTH_MAC_NON
     memcpy(known->bytes, nonce, AUTH_MAC_NONCE_BYTES);
     known->time_wall_ms = time_wall_ms;
     HASH_ADD(hh, nonces->known, bytes, AUTH_MAC_NONCE_BYTES, known);
+    if (known->hh.tbl == NULL) {
+        free(known);
+        return error_set(err, -ENOMEM, "signed request");
+    }
     return 0;
 }
 

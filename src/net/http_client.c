@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#define HASH_NONFATAL_OOM 1 /* a request fails; uthash would end the process */
 #include <uthash.h>
 
 #include "net/socket_address.h"
@@ -413,6 +414,10 @@ int http_client_start(struct http_client *client, const struct http_client_reque
     if (call == NULL)
         return error_set(err, why.code, "%s", why.text);
     HASH_ADD_KEYPTR(hh, client->calls, call->key, strlen(call->key), call);
+    if (call->hh.tbl == NULL) {
+        http_client_call_free(call);
+        return error_set(err, -ENOMEM, "%s: no memory for the request", request->url);
+    }
 
     int rc = http_client_locate(call, err);
     if (rc < 0) {

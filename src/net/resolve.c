@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#define HASH_NONFATAL_OOM 1 /* a look-up fails; uthash would end the process */
 #include <uthash.h>
 
 #include "net/socket_address.h"
@@ -245,6 +246,11 @@ static struct resolve_entry *resolve_enter(struct resolve *resolve, const char *
     memcpy(entry->name, host, strlen(host) + 1);
     entry->resolve = resolve;
     HASH_ADD_STR(resolve->entries, name, entry);
+    if (entry->hh.tbl == NULL) {
+        free(entry);
+        error_set(err, -ENOMEM, "looking up '%s'", host);
+        return NULL;
+    }
     if (resolve->last_waiting != NULL)
         resolve->last_waiting->next = entry;
     else

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#define HASH_NONFATAL_OOM 1 /* a metric of the node is missing; uthash would end the proxy */
 #include <uthash.h>
 
 #include "proxy/contributor.h"
@@ -260,8 +261,13 @@ static struct node_series *node_add_series(struct node *node, const char *name, 
     struct error err = {0};
     if (contributor_declare(node->contributor, name, name_bytes, doc, kind, &series->slot, &err) < 0)
         log_debug("telemetry: %s", err.text); /* counted there */
-    node->order[node->order_count++] = series;
     HASH_ADD_STR(node->series, name, series);
+    if (series->hh.tbl == NULL) {
+        free(series->doc);
+        free(series);
+        return NULL;
+    }
+    node->order[node->order_count++] = series;
     return series;
 }
 

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#define HASH_NONFATAL_OOM 1 /* a segment is left for the next scan; uthash would end the proxy */
 #include <uthash.h>
 
 #include "proxy/liveness.h"
@@ -236,6 +237,11 @@ static int segments_add(struct segments *segments, struct segment_reader *reader
         return error_set(err, -ENOMEM, "no memory for one more segment");
     }
     HASH_ADD(hh, segments->by_id, id, SEGMENT_ID_BYTES, segment);
+    if (segment->hh.tbl == NULL) {
+        segment_source_free(segment->source);
+        free(segment);
+        return error_set(err, -ENOMEM, "no memory for one more segment");
+    }
     segments->stats.found++;
     return 0;
 }

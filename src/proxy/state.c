@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/buf.h"
@@ -171,9 +172,14 @@ int state_write(struct state *state, const struct jobs *jobs, const struct segme
     memcpy(text.data, &head, sizeof head);
 
     const char *path = state->paths[head.generation % STATE_GENERATIONS];
-    CLEANUP(fd_cleanup) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, STATE_MODE);
-    if (fd < 0)
+    /* As if to read as well: opening a FIFO must not wait for somebody who does. */
+    int flags = O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    CLEANUP(fd_cleanup) int fd = open(path, flags, STATE_MODE);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) < 0)
         return error_errno(err, "opening '%s'", path);
+    if (!S_ISREG(status.st_mode))
+        return error_set(err, -EINVAL, "'%s' is no file: remove it", path);
     rc = file_write_all(fd, text.data, text.length, err);
     if (rc < 0)
         return error_wrap(err, rc, "'%s'", path);
@@ -325,7 +331,10 @@ static int state_read_file(const char *path, struct buf *text, uint64_t *out_gen
                     state_check(text->data + sizeof head, head.body_bytes) == head.check;
     if (is_whole)
         *out_generation = head.generation;
-    return 0; /* a file that is not whole was being written when its proxy died: the other one counts */
+    else if (text->length > 0)
+        log_warn("the state in '%s' is not whole, as when its proxy died while it wrote it: the one before it counts",
+                 path);
+    return 0;
 }
 
 int state_load(struct state *state, struct jobs *jobs, struct segments *segments, int64_t now_mono_ns,

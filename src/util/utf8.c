@@ -44,11 +44,26 @@ size_t utf8_sequence(const unsigned char *bytes, size_t left, size_t *out_bad)
     return rule->length;
 }
 
+/* Does it end a line, or make what stands beside it appear in another order (Unicode Standard Annex 9, chapter 2)? */
+static bool utf8_is_format(const unsigned char *bytes, size_t length)
+{
+    if (length == 2)
+        return bytes[0] == 0xd8 && bytes[1] == 0x9c; /* U+061C */
+    if (length != 3 || bytes[0] != 0xe2)
+        return false;
+    if (bytes[1] == 0x80)
+        return bytes[2] == 0x8e || bytes[2] == 0x8f ||
+               (bytes[2] >= 0xa8 && bytes[2] <= 0xae);               /* U+200E, U+200F, U+2028 to U+202E */
+    return bytes[1] == 0x81 && bytes[2] >= 0xa6 && bytes[2] <= 0xa9; /* U+2066 to U+2069 */
+}
+
 static bool utf8_is_control(const unsigned char *bytes, size_t length)
 {
     if (length == 1)
         return bytes[0] < 0x20 || bytes[0] == 0x7f;
-    return length == 2 && bytes[0] == 0xc2 && bytes[1] < 0xa0; /* C1: terminals obey U+009B as they obey ESC [ */
+    if (length == 2 && bytes[0] == 0xc2)
+        return bytes[1] < 0xa0; /* C1: terminals obey U+009B as they obey ESC [ */
+    return utf8_is_format(bytes, length);
 }
 
 size_t utf8_clean_line(char *text, size_t length)

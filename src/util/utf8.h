@@ -17,9 +17,9 @@
 size_t utf8_sequence(const unsigned char *bytes, size_t left, size_t *out_bad);
 
 /*
- * Makes one printable line of `text` in place: control characters (newlines, terminal escapes, C1 controls) become
- * blanks, bytes that are not UTF-8 become '?'. A sequence that a cut left unfinished at the end is taken away. Returns
- * the new length; NUL-terminates nothing.
+ * Makes one printable line of `text` in place: control characters (newlines, terminal escapes, C1 controls) and
+ * those that change the order of what is shown become blanks, bytes that are not UTF-8 become '?'. A sequence that a
+ * cut left unfinished at the end is taken away. Returns the new length; NUL-terminates nothing.
  */
 size_t utf8_clean_line(char *text, size_t length);
 

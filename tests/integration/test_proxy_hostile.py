@@ -351,3 +351,24 @@ def test_answers_are_json_that_others_can_read(proxy):
         text = proxy.ask(path)[2]
         assert json.loads(text, parse_constant=pytest.fail) is not None, path
     still_counts(proxy, other, "numbers")
+
+
+def test_what_is_no_file_in_place_of_the_state_is_named_and_holds_nobody_up(proxy):
+    directory = f"/dev/shm/cicada-{os.getuid()}"
+    states = [f"{directory}/proxy-{socket.gethostname()}.state.{i}" for i in range(2)]
+    subprocess.run(proxy.command("mkdir", "-m", "700", directory), check=True)
+    subprocess.run(proxy.command("mkfifo", *states), check=True)
+    proxy.start()
+    client = counting(proxy)
+    assert proxy.log().count("is a pipe") == 2
+    wait_until(lambda: "is no file: remove it" in proxy.log(), "a word about what can't be written")
+    still_counts(proxy, client)
+
+
+def test_a_state_that_is_damaged_is_told_and_the_one_before_counts(proxy):
+    directory = f"/dev/shm/cicada-{os.getuid()}"
+    subprocess.run(proxy.command("mkdir", "-m", "700", directory), check=True)
+    damage = f"head -c 5000 /dev/urandom >{directory}/proxy-{socket.gethostname()}.state.1"
+    subprocess.run(proxy.command("sh", "-c", damage), check=True)
+    proxy.start()
+    assert re.search(r"WARN +the state in '\S+\.state\.1' is not whole", proxy.log()), proxy.log()

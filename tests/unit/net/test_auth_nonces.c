@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "support/allocation.h"
 #include "support/random.h"
 
 enum { WINDOW = 1000, START = 1000000, MAX = 100, ROUNDS = 20000 };
@@ -104,6 +105,21 @@ static void nothing_is_ever_accepted_twice(void **state)
     assert_true(accepted > 0);
 }
 
+static void without_memory_a_request_is_refused_and_may_come_again(void **state)
+{
+    (void)state;
+    for (size_t n = 0;; n++) {
+        CLEANUP(auth_nonces_cleanup) struct auth_nonces *nonces = auth_nonces_new(WINDOW, MAX);
+        allocation_fail_at(n);
+        int rc = use(nonces, 1, START, START);
+        bool has_failed = allocation_stop();
+        assert_int_equal(rc, has_failed ? -ENOMEM : 0);
+        assert_int_equal(use(nonces, 1, START, START), has_failed ? 0 : -EACCES);
+        if (!has_failed)
+            break;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +128,7 @@ int main(void)
         cmocka_unit_test(full_set_refuses_and_has_room_again_later),
         cmocka_unit_test(clock_that_jumps_accepts_nothing_twice_and_locks_nobody_out),
         cmocka_unit_test(nothing_is_ever_accepted_twice),
+        cmocka_unit_test(without_memory_a_request_is_refused_and_may_come_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,6 +108,13 @@ static void cleaned_line_is_printable(void **state)
          "a\xc2\x9b"
          "2Jb",
          "a  2Jb"},
+        {"right to left override",
+         "a\xe2\x80\xae"
+         "b",
+         "a   b"},
+        {"line separator, isolate, Arabic mark", "\xe2\x80\xa8\xe2\x81\xa9\xd8\x9c", "        "},
+        {"their neighbours", "\xe2\x80\x8d\xe2\x80\xaf\xe2\x81\xa5\xd8\x9b",
+         "\xe2\x80\x8d\xe2\x80\xaf\xe2\x81\xa5\xd8\x9b"},
         {"first after C1", "\xc2\xa0", "\xc2\xa0"},
         {"bad bytes",
          "a\xff\xfe"
