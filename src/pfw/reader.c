@@ -66,7 +66,8 @@ static struct cursor reader_strip_array(struct pfw_reader *reader, struct cursor
 /* Makes an item of a whole line; false when there is nothing in it to be given. */
 static bool reader_line(struct pfw_reader *reader, struct cursor line, bool is_cut, struct pfw_item *out_item)
 {
-    reader->lines++;
+    if (reader->lines++ == 0)
+        (void)cursor_accept_text(&line, "\xef\xbb\xbf"); /* a mark of UTF-8 that some editors leave */
     line = reader_trim(line);
     bool is_rest = reader->is_resuming && !cursor_is_empty(&line) && *line.at != '{' && *line.at != '[';
     reader->is_resuming = false;

@@ -144,6 +144,9 @@ static void plain_lines_come_without_blanks_and_empty_ones_not_at_all(void **sta
     expect_text("\n\n \t\r\n", "");
     expect_text("{\"a\":1}\n  {\"b\":2}   \r\n\n{\"c\":3}", "{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n");
     expect_text("rubbish\n{}\n", "rubbish\n{}\n");
+    expect_text("\xef\xbb\xbf{\"a\":1}\n{}\n", "{\"a\":1}\n{}\n"); /* an editor's mark of UTF-8 */
+    expect_text("\xef\xbb\xbf[\n{\"a\":1},\n{}]\n", "{\"a\":1}\n{}\n");
+    expect_text("{}\n\xef\xbb\xbf{}\n", "{}\n\xef\xbb\xbf{}\n");
 }
 
 static void lines_of_a_json_array_come_without_its_brackets_and_commas(void **state)
