@@ -362,6 +362,54 @@ static void replace_that_fails_leaves_the_old_file(void **state)
     child_run(body, &scratch);
 }
 
+/* The linker sends file.c's fsync() here: what was synced, in that order, and which of them fails. */
+static char synced[8];
+static size_t synced_count;
+static size_t sync_that_fails;
+
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+
+int __wrap_fsync(int fd)
+{
+    struct stat status;
+    assert_int_equal(fstat(fd, &status), 0);
+    if (synced_count == sizeof synced)
+        synced_count = 0; /* of a test that doesn't look */
+    synced[synced_count++] = S_ISDIR(status.st_mode) ? 'd' : 'f';
+    if (synced_count == sync_that_fails) {
+        errno = EIO;
+        return -1;
+    }
+    return __real_fsync(fd);
+}
+
+static void replace_syncs_the_file_and_then_its_directory(void **state)
+{
+    (void)state;
+    CLEANUP(scratch_cleanup) struct scratch scratch = scratch_new();
+    char file[PATH_MAX];
+    (void)scratch_path(&scratch, "f", file);
+    sync_that_fails = synced_count = 0;
+    assert_int_equal(file_replace(file, "old", 3, 0600, NULL), 0);
+    assert_int_equal(synced_count, 2);
+    assert_memory_equal(synced, "fd", 2);
+
+    struct error err = {0};
+    synced_count = 0;
+    sync_that_fails = 1; /* a disk that lost what was written: nothing is replaced by it */
+    assert_int_equal(file_replace(file, "new", 3, 0600, &err), -EIO);
+    assert_content(&scratch, "f", "old");
+    assert_int_equal(scratch_entries(&scratch), 1);
+
+    synced_count = 0;
+    sync_that_fails = 2; /* the new one is there, but may be lost with the power: that is said */
+    assert_int_equal(file_replace(file, "new", 3, 0600, &err), -EIO);
+    assert_non_null(strstr(err.text, "may be lost with the power"));
+    assert_content(&scratch, "f", "new");
+    sync_that_fails = 0;
+}
+
 static void files_survive_every_failed_allocation(void **state)
 {
     (void)state;
@@ -411,6 +459,7 @@ int main(void)
          replace_in_a_read_only_directory},
         {"replace on a full file system leaves the old file", replace_that_fails_leaves_the_old_file, NULL, NULL,
          replace_on_a_full_file_system},
+        cmocka_unit_test(replace_syncs_the_file_and_then_its_directory),
         cmocka_unit_test(files_survive_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
