@@ -16,12 +16,13 @@
 
 #include <cmocka.h>
 
+#include "support/child.h"
 #include "support/random.h"
 #include "support/scratch.h"
 #include "util/cleanup.h"
 #include "util/file.h"
 
-enum { TICKS = 64, POINTS_MAX = 8 * TICKS, TEXT_MAX_BYTES = 1 << 20 };
+enum { TICKS = 64, POINTS_MAX = 8 * TICKS, TEXT_MAX_BYTES = 1 << 20, DISK_EPOCHS_MAX = 10000 };
 
 #define START_US INT64_C(1700000000000000)
 
@@ -329,6 +330,46 @@ static void a_kill_leaves_whole_epochs(void **state)
     }
 }
 
+/* Fills a small file system, makes room, and goes on. */
+static int fill_the_disk(void *context)
+{
+    const struct scratch *scratch = context;
+    char path[PATH_MAX];
+    char ballast[PATH_MAX];
+    if (!child_enter_mounts() || !child_mount_tmpfs(scratch->path, "256k"))
+        return CHILD_SKIP;
+    static const char zeros[160 * 1024];
+    scratch_write(scratch, "ballast", zeros, sizeof zeros);
+    struct trace *trace = NULL;
+    CHILD_CHECK(trace_open(scratch_path(scratch, "job.trace", path), &trace, NULL) == 0);
+    size_t epochs = 0;
+    int rc = 0;
+    for (; epochs < DISK_EPOCHS_MAX; epochs++) {
+        rc = append(trace, epochs, NULL);
+        if (rc < 0)
+            break;
+    }
+    CHILD_CHECK(epochs > 0);
+    CHILD_CHECK(rc == -ENOSPC);
+    CHILD_CHECK(append(trace, epochs, NULL) == -ENOSPC);
+    CHILD_CHECK(unlink(scratch_path(scratch, "ballast", ballast)) == 0);
+    CHILD_CHECK(append(trace, epochs, NULL) == 0);
+    static struct points points;
+    const struct trace_query query = {
+        .name = "c", .kind = METRIC_COUNTER, .from_wall_us = INT64_MIN, .to_wall_us = INT64_MAX};
+    CHILD_CHECK(trace_read(trace, &query, on_point, &points, NULL) == 0);
+    CHILD_CHECK(points.count == (epochs + 1) * TICKS);
+    trace_close(trace);
+    return 0;
+}
+
+static void a_full_disk_refuses_an_epoch_and_takes_it_later(void **state)
+{
+    (void)state;
+    CLEANUP(scratch_cleanup) struct scratch scratch = scratch_new();
+    child_run(fill_the_disk, &scratch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +381,7 @@ int main(void)
         cmocka_unit_test(what_is_no_trace_is_refused_and_kept),
         cmocka_unit_test(a_damaged_file_never_crashes_its_reader),
         cmocka_unit_test(a_kill_leaves_whole_epochs),
+        cmocka_unit_test(a_full_disk_refuses_an_epoch_and_takes_it_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
