@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,15 +35,18 @@ static int output_start_gzip(struct output *output, struct error *err)
     return error_set(err, -ENOMEM, "no memory to compress");
 }
 
-/* A file that nobody else has: neither another conversion to this path, nor one that was left, nor a user's own. */
-static int output_open_part(struct output *output, struct error *err)
+/*
+ * Calls `make` with names beside the result's until there is one that nobody else has: neither another conversion to
+ * this path, nor one that was left, nor a user's own. `make` returns 0, or -1 with errno set.
+ */
+static int output_name_part(struct output *output, int (*make)(struct output *output, const char *part_path),
+                            struct error *err)
 {
     for (unsigned tries = 0; tries < OUTPUT_PART_TRIES_MAX; tries++) {
         char *part_path;
         if (asprintf(&part_path, "%s.%ld-%u.part", output->path, (long)getpid(), tries) < 0)
             return error_set(err, -ENOMEM, "'%s'", output->path);
-        output->fd = open(part_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (output->fd >= 0) {
+        if (make(output, part_path) == 0) {
             output->part_path = part_path;
             return 0;
         }
@@ -51,6 +56,38 @@ static int output_open_part(struct output *output, struct error *err)
             return rc;
     }
     return error_set(err, -EEXIST, "'%s': remove the files that end in .part beside it", output->path);
+}
+
+static int output_make_part(struct output *output, const char *part_path)
+{
+    output->fd = open(part_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return output->fd < 0 ? -1 : 0;
+}
+
+static int output_link_part(struct output *output, const char *part_path)
+{
+    char own_path[64];
+    (void)snprintf(own_path, sizeof own_path, "/proc/self/fd/%d", output->fd);
+    return linkat(AT_FDCWD, own_path, AT_FDCWD, part_path, AT_SYMLINK_FOLLOW);
+}
+
+/* A file without a name: whatever ends us takes it away. False where the file system or /proc can't do that. */
+static bool output_open_unnamed(struct output *output)
+{
+    char *directory = strdup(output->path);
+    if (directory == NULL)
+        return false;
+    output->fd = open(dirname(directory), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+    free(directory);
+    if (output->fd >= 0 && access("/proc/self/fd", X_OK) != 0)
+        fd_cleanup(&output->fd);
+    output->is_unnamed = output->fd >= 0;
+    return output->is_unnamed;
+}
+
+static int output_open_part(struct output *output, struct error *err)
+{
+    return output_open_unnamed(output) ? 0 : output_name_part(output, output_make_part, err);
 }
 
 static int output_open_file(struct output *output, const char *path, struct error *err)
@@ -163,6 +200,11 @@ int output_finish(struct output *output, struct error *err)
     int rc = output_empty(output, true, err);
     if (rc < 0 || output->path == NULL)
         return rc;
+    if (output->is_unnamed) {
+        rc = output_name_part(output, output_link_part, err);
+        if (rc < 0)
+            return rc;
+    }
     int fd = TAKE_FD(output->fd);
     if (close(fd) != 0)
         return error_errno(err, "writing '%s'", output->path);

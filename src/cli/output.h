@@ -3,7 +3,8 @@
  * output: where a command's result goes: standard output or a file, plain or as one gzip member.
  *
  * Text is appended to `text` and written when there is enough of it. A file appears under its name only when it is
- * whole: until then it is "<name>.<pid>-<n>.part", which is removed when something fails. A reader that has gone away
+ * whole: until then it has none or, where the file system can't do that, is "<name>.<pid>-<n>.part", which is removed
+ * when something fails. A reader that has gone away
  * (EPIPE) is no failure: the rest is thrown away in silence. One thread.
  */
 #ifndef CLI_OUTPUT_H
@@ -22,8 +23,9 @@ struct output {
     bool is_reader_gone; /* nobody reads any more */
     /* the rest is output.c's */
     int fd;
-    char *path;               /* NULL: standard output */
-    char *part_path;          /* NULL: written in place (a device, a pipe) */
+    char *path;      /* NULL: standard output */
+    char *part_path; /* NULL: written in place (a device, a pipe), or without a name */
+    bool is_unnamed;
     struct output_gzip *gzip; /* NULL: plain */
 };
 

@@ -6,14 +6,16 @@ want it: the viewers' own importer can't be had from a package registry.
 import gzip
 import json
 import os
+import signal
 import subprocess
-import time
 import zlib
+from pathlib import Path
 
 import pytest
 
 from support.pfw import PFW, pfw, text
 from support.pfw_traces import START_US, Trace, whole
+from support.waiting import wait_until
 
 # What each phase must have, and of which type.
 REQUIRED = {
@@ -144,15 +146,31 @@ def test_a_failed_conversion_leaves_what_was_there(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["a.pfw.gz", "b.json"]
 
 
+def writes_below(pid, directory):
+    """Does the process have a file of the directory open? It may have no name: then the link's text ends in (deleted)."""
+    links = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()]
+    return any(link.startswith(f"{directory}/") for link in links)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_conversion_that_is_ended_leaves_nothing(tmp_path, number):
+    running = subprocess.Popen([PFW, "perfetto", "-o", tmp_path / "b.json", "-"], stdin=subprocess.PIPE)
+    running.stdin.write(whole().text())
+    running.stdin.flush()
+    wait_until(lambda: writes_below(running.pid, tmp_path), "a conversion that has begun")
+    running.send_signal(number)
+    running.stdin.close()
+    assert running.wait(timeout=60) == -number
+    assert os.listdir(tmp_path) == []
+
+
 def test_conversions_to_one_file_do_not_disturb_each_other(tmp_path):
     """All begin before any can end; each is whole, so the last one is."""
     target = tmp_path / "b.json"
     (tmp_path / "b.json.part").write_text("a user's own")
     running = [subprocess.Popen([PFW, "perfetto", "-o", target, "-"], stdin=subprocess.PIPE) for _ in range(3)]
-    deadline = time.monotonic() + 60
-    while len(list(tmp_path.glob("b.json.*-*.part"))) < len(running):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    for process in running:
+        wait_until(lambda pid=process.pid: writes_below(pid, tmp_path), "a conversion that has begun")
     for process in running:
         process.communicate(whole().text(), timeout=60)
     assert [process.returncode for process in running] == [0, 0, 0]
