@@ -2,11 +2,13 @@
 #include "store/trace.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 
 #include "util/cleanup.h"
 
@@ -147,6 +149,41 @@ void trace_close(struct trace *trace)
         return;
     (void)sqlite3_close(trace->db); /* fails only for statements that are left, and there are none */
     free(trace);
+}
+
+/* One file to a name that is free; one that isn't there is fine. */
+static int trace_rename(const char *from, const char *to, struct error *err)
+{
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) < 0 && errno != ENOENT)
+        return error_errno(err, "renaming '%s'", from);
+    return 0;
+}
+
+int trace_set_aside(const char *path, struct buf *out, struct error *err)
+{
+    for (unsigned number = 1; number <= TRACE_BROKEN_MAX; number++) {
+        char suffix[32] = "";
+        char from_journal[PATH_MAX];
+        char to[PATH_MAX];
+        char to_journal[PATH_MAX];
+        if (number > 1)
+            (void)snprintf(suffix, sizeof suffix, ".%u", number);
+        if (snprintf(from_journal, PATH_MAX, "%s-journal", path) >= PATH_MAX ||
+            snprintf(to, PATH_MAX, "%s.broken%s", path, suffix) >= PATH_MAX ||
+            snprintf(to_journal, PATH_MAX, "%s.broken%s-journal", path, suffix) >= PATH_MAX)
+            return error_set(err, -ENAMETOOLONG, "trace '%s'", path);
+        if (faccessat(AT_FDCWD, to, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+            continue;
+        /* The journal first: left beside a new trace it would be played back into that one. */
+        int rc = trace_rename(from_journal, to_journal, err);
+        if (rc == 0)
+            rc = trace_rename(path, to, err);
+        if (rc < 0)
+            return rc;
+        buf_text(out, to);
+        return buf_status(out, err);
+    }
+    return error_set(err, -EEXIST, "trace '%s': %d broken ones are beside it; remove some", path, TRACE_BROKEN_MAX);
 }
 
 /* ---- writing ---- */
@@ -294,6 +331,39 @@ int trace_append(struct trace *trace, const int64_t *wall_us, size_t ticks, cons
 int trace_last(struct trace *trace, int64_t *out_wall_us, struct error *err)
 {
     return trace_number(trace, "SELECT max(last_us) FROM epoch", INT64_MIN, out_wall_us, err);
+}
+
+int trace_description(struct trace *trace, struct buf *out, struct error *err)
+{
+    CLEANUP(trace_statement_cleanup) sqlite3_stmt *statement = NULL;
+    int rc = trace_prepare(trace, "SELECT CAST(description AS TEXT) FROM job", &statement, err);
+    if (rc < 0)
+        return rc;
+    int step = sqlite3_step(statement);
+    if (step == SQLITE_DONE)
+        return 0;
+    if (step != SQLITE_ROW)
+        return trace_fail(trace, err, "reading the description");
+    const unsigned char *text = sqlite3_column_text(statement, 0);
+    buf_bytes(out, text, text == NULL ? 0 : (size_t)sqlite3_column_bytes(statement, 0));
+    return buf_status(out, err);
+}
+
+int trace_metrics(struct trace *trace, void (*on_metric)(void *context, const char *name, enum metric_kind kind),
+                  void *context, struct error *err)
+{
+    CLEANUP(trace_statement_cleanup) sqlite3_stmt *statement = NULL;
+    int rc = trace_prepare(trace, "SELECT name, kind = 'gauge' FROM metric ORDER BY name, kind", &statement, err);
+    if (rc < 0)
+        return rc;
+    int step;
+    while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(statement, 0);
+        if (name == NULL)
+            return error_set(err, -EBADMSG, "a metric without a name");
+        on_metric(context, name, sqlite3_column_int(statement, 1) != 0 ? METRIC_GAUGE : METRIC_COUNTER);
+    }
+    return step == SQLITE_DONE ? 0 : trace_fail(trace, err, "reading the metrics");
 }
 
 /* One epoch of one metric, decoded. */

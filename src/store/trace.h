@@ -4,7 +4,7 @@
  * metric that was measured in it.
  *
  * An epoch is in the file whole or not at all, whenever the process is killed. Time never runs backwards in it. Who
- * collects the ticks of an epoch, where the file stands and what becomes of a bad one is the caller's.
+ * collects the ticks of an epoch, where the file stands and when a bad one is set aside is the caller's.
  * docs/trace-format.md has the schema. Blocks on the file system: not for a loop's callbacks. One thread; one writer a
  * file.
  */
@@ -16,6 +16,7 @@
 
 #include "metric/value.h"
 #include "store/chunk.h"
+#include "util/buf.h"
 #include "util/error.h"
 
 struct trace;
@@ -53,6 +54,14 @@ static inline void trace_cleanup(struct trace **trace)
     trace_close(*trace);
 }
 
+/*
+ * Renames what is at `path`, which must not be open, and its journal to `path`.broken, or .broken.2 and so on when that
+ * is taken, so that a new trace can take its place. Appends the new path to `out`. rename()'s errnos, -EEXIST after
+ * TRACE_BROKEN_MAX of them.
+ */
+#define TRACE_BROKEN_MAX 1000
+MUST_CHECK int trace_set_aside(const char *path, struct buf *out, struct error *err);
+
 /* Replaces the job's description, JSON that is kept as it is. */
 MUST_CHECK int trace_describe(struct trace *trace, const char *json, struct error *err);
 
@@ -64,6 +73,14 @@ MUST_CHECK int trace_describe(struct trace *trace, const char *json, struct erro
  */
 MUST_CHECK int trace_append(struct trace *trace, const int64_t *wall_us, size_t ticks,
                             const struct trace_metric *metrics, size_t count, struct error *err);
+
+/* Appends the job's description to `out`; nothing when it has none. -EBADMSG, or as `out` fails. */
+MUST_CHECK int trace_description(struct trace *trace, struct buf *out, struct error *err);
+
+/* Gives `on_metric` each metric by name; the name is borrowed until it returns. -EBADMSG as in trace_open(). */
+MUST_CHECK int trace_metrics(struct trace *trace,
+                             void (*on_metric)(void *context, const char *name, enum metric_kind kind), void *context,
+                             struct error *err);
 
 /* The last tick, INT64_MIN of a trace without one. */
 MUST_CHECK int trace_last(struct trace *trace, int64_t *out_wall_us, struct error *err);

@@ -193,6 +193,54 @@ static void a_metric_that_changes_kind_is_two(void **state)
     trace_close(trace);
 }
 
+static void on_metric(void *context, const char *name, enum metric_kind kind)
+{
+    buf_printf(context, "%s:%s ", name, kind == METRIC_GAUGE ? "gauge" : "counter");
+}
+
+static void metrics_and_description_can_be_asked_for(void **state)
+{
+    (void)state;
+    CLEANUP(scratch_cleanup) struct scratch scratch = scratch_new();
+    char path[PATH_MAX];
+    CLEANUP(buf_cleanup) struct buf text;
+    buf_init(&text, TEXT_MAX_BYTES);
+    struct trace *trace = opened(scratch_path(&scratch, "job.trace", path));
+    assert_int_equal(trace_description(trace, &text, NULL), 0);
+    assert_int_equal(trace_metrics(trace, on_metric, &text, NULL), 0);
+    assert_int_equal(text.length, 0);
+    assert_int_equal(trace_describe(trace, "{\"a\":1}", NULL), 0);
+    assert_int_equal(trace_describe(trace, "{\"a\":2}", NULL), 0);
+    assert_int_equal(append(trace, 0, NULL), 0);
+    assert_int_equal(trace_description(trace, &text, NULL), 0);
+    assert_int_equal(trace_metrics(trace, on_metric, &text, NULL), 0);
+    assert_string_equal(buf_string(&text), "{\"a\":2}c:counter g:gauge ");
+    trace_close(trace);
+}
+
+static void a_bad_file_goes_aside_with_its_journal(void **state)
+{
+    (void)state;
+    CLEANUP(scratch_cleanup) struct scratch scratch = scratch_new();
+    char path[PATH_MAX];
+    char other[PATH_MAX];
+    CLEANUP(buf_cleanup) struct buf named;
+    buf_init(&named, TEXT_MAX_BYTES);
+    scratch_write(&scratch, "j.trace", "bad", 3);
+    scratch_write(&scratch, "j.trace-journal", "bad", 3);
+    (void)scratch_path(&scratch, "j.trace", path);
+    assert_int_equal(trace_set_aside(path, &named, NULL), 0);
+    assert_string_equal(buf_string(&named), scratch_path(&scratch, "j.trace.broken", other));
+    assert_int_equal(access(scratch_path(&scratch, "j.trace.broken-journal", other), F_OK), 0);
+    assert_int_equal(scratch_entries(&scratch), 2);
+    assert_int_equal(mkdir(path, 0700), 0);
+    buf_reset(&named);
+    assert_int_equal(trace_set_aside(path, &named, NULL), 0);
+    assert_string_equal(buf_string(&named), scratch_path(&scratch, "j.trace.broken.2", other));
+    trace_close(opened(path));
+    assert_int_equal(scratch_entries(&scratch), 4);
+}
+
 static void a_range_has_its_ends_and_no_more(void **state)
 {
     (void)state;
@@ -377,6 +425,8 @@ int main(void)
         cmocka_unit_test(an_epoch_that_is_there_is_not_doubled),
         cmocka_unit_test(a_refused_epoch_leaves_nothing),
         cmocka_unit_test(a_metric_that_changes_kind_is_two),
+        cmocka_unit_test(metrics_and_description_can_be_asked_for),
+        cmocka_unit_test(a_bad_file_goes_aside_with_its_journal),
         cmocka_unit_test(a_range_has_its_ends_and_no_more),
         cmocka_unit_test(what_is_no_trace_is_refused_and_kept),
         cmocka_unit_test(a_damaged_file_never_crashes_its_reader),
