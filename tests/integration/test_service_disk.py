@@ -168,11 +168,13 @@ def test_kills_at_any_moment_leave_valid_traces_that_lack_one_flush_interval_at_
         one.start()
         pid = one.pid()
         time.sleep(chance.uniform(0, 0.7))
+        path = one.path()
+        flushed = tracereader.unpack_so_far(path)
         killed_us = time.time_ns() // 1000
         os.kill(pid, signal.SIGKILL)
         one.wait_for_end(pid)
-        path = one.path()
         subprocess.run(["gzip", "-t", path], check=True)
+        assert tracereader.unpack_so_far(path).startswith(flushed), f"seed {seed}: what had been flushed stays as it was"
         trace = tracereader.load(path, has_counters=False)
         # The start event is in the file in any case, and stands for the time before the first flush.
         last_us = max(event["ts"] for event in trace.events if "ts" in event)
