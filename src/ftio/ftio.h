@@ -4,7 +4,7 @@
  *
  * One analysis takes one series (time, value), differentiates it when it is a running total and cuts a window
  * (series.h), resamples it by sample and hold (sample.h), filters it (filter.h), and lists its strongest waves
- * (spectrum.h), in this order. Which of them is a period is not said here.
+ * (spectrum.h), in this order. Which of them stand out detect.h says.
  *
  * No I/O, no clock. Any thread; an analysis belongs to one.
  */

@@ -18,11 +18,13 @@
 
 #include <cmocka.h>
 
+#include "ftio/detect.h"
 #include "ftio/filter.h"
 #include "ftio/sample.h"
 #include "ftio/series.h"
 
 static const double TOLERANCE = 1e-7;
+static const double TOLERANCE_DEFAULT = 0.8; /* of the detection */
 static const double FILTER_TOLERANCE = 1e-6;
 enum { VECTORS_COUNT = 74, SPECTRA_COUNT = 61 };
 
@@ -123,6 +125,46 @@ static void check_top(const char *name, const json_t *expected, const struct fti
     }
 }
 
+static bool has_argument(const json_t *argv, const char *wanted)
+{
+    for (size_t i = 0; i < json_array_size(argv); i++) {
+        if (strcmp(json_string_value(json_array_get(argv, i)), wanted) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Confidence and dominant lines, of the cases that use the z-score and that rounding doesn't decide. */
+static void check_detection(const char *name, const json_t *vector, const struct ftio_analysis *analysis)
+{
+    const json_t *argv = json_object_get(vector, "argv");
+    const json_t *expected = json_object_get(vector, "expected");
+    const json_t *between = json_object_get(expected, "intermediate");
+    static const char *const others[] = {"dbscan", "lof", "peak", "stft"};
+    for (size_t i = 0; i < ARRAY_LENGTH(others); i++) {
+        if (has_argument(argv, others[i]))
+            return;
+    }
+    if (json_array_size(json_object_get(expected, "sensitive_fields")) > 1)
+        return;
+    double tolerance = TOLERANCE_DEFAULT;
+    for (size_t i = 0; i + 1 < json_array_size(argv); i++) {
+        if (strcmp(json_string_value(json_array_get(argv, i)), "--tol") == 0)
+            tolerance = strtod(json_string_value(json_array_get(argv, i + 1)), NULL);
+    }
+    CLEANUP(memory_cleanup) double *confidence = calloc(analysis->half + 1, sizeof *confidence);
+    struct ftio_detected detected;
+    assert_int_equal(ftio_detect(analysis, !has_argument(argv, "--no-psd"), tolerance, confidence, &detected, NULL), 0);
+    assert_true(isinf(confidence[0]));
+    check_array(name, "a confidence", json_object_get(between, "conf_half"), confidence + 1, analysis->half,
+                FILTER_TOLERANCE);
+    const json_t *lines = json_object_get(between, "dominant_index");
+    if (detected.dominants_count != json_array_size(lines))
+        fail_msg("%s: %zu dominants instead of %zu", name, detected.dominants_count, json_array_size(lines));
+    for (size_t i = 0; i < detected.dominants_count; i++)
+        assert_int_equal(detected.dominants[i], json_integer_value(json_array_get(lines, i)));
+}
+
 static bool is_changed_later(const char *name)
 {
     return strncmp(name, "stft", 4) == 0 || strncmp(name, "fourier", 7) == 0;
@@ -172,12 +214,13 @@ static bool check_case(const char *name, const json_t *vector)
                 samples, filtered != NULL ? FILTER_TOLERANCE : 0);
     check_array(name, "a line", json_object_get(between, "dft_abs"), analysis.amplitudes, analysis.half + 1,
                 FILTER_TOLERANCE);
+    check_detection(name, vector, &analysis);
     if (!is_changed_later(name))
         check_top(name, expected, &analysis.result);
     return true;
 }
 
-static void all_vectors_have_the_spectrum_that_the_reference_saw(void **state)
+static void all_vectors_have_the_spectrum_and_dominants_of_the_reference(void **state)
 {
     (void)state;
     CLEANUP(dir_cleanup) DIR *dir = opendir(TESTS_DIR "/data/ftio");
@@ -224,7 +267,7 @@ static void frequencies_that_are_none_or_too_many_samples_are_refused(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_vectors_have_the_spectrum_that_the_reference_saw),
+        cmocka_unit_test(all_vectors_have_the_spectrum_and_dominants_of_the_reference),
         cmocka_unit_test(frequencies_that_are_none_or_too_many_samples_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
