@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "ftio/autocorrelation.h"
 #include "ftio/detect.h"
 #include "ftio/filter.h"
 #include "ftio/sample.h"
@@ -165,6 +166,25 @@ static void check_detection(const char *name, const json_t *vector, const struct
         assert_int_equal(detected.dominants[i], json_integer_value(json_array_get(lines, i)));
 }
 
+/* Lags, period and its confidence, where the reference has them and the signal isn't constant. */
+static void check_rhythm(const char *name, const json_t *expected, const struct ftio_analysis *analysis)
+{
+    const json_t *wanted = json_object_get(expected, "autocorrelation");
+    if (wanted == NULL || json_array_size(json_object_get(expected, "sensitive_fields")) > 0)
+        return;
+    size_t count = analysis->result.samples_count;
+    CLEANUP(memory_cleanup) double *lags = calloc(count, sizeof *lags);
+    struct ftio_rhythm rhythm;
+    assert_int_equal(ftio_autocorrelation(analysis->samples, count, lags, NULL), 0);
+    assert_int_equal(ftio_autocorrelation_rhythm(lags, count, analysis->result.freq_hz, &rhythm, NULL), 0);
+    const json_t *head = json_object_get(wanted, "acorr_head");
+    assert_true(json_array_size(head) > 0);
+    for (size_t i = 0; i < json_array_size(head); i++)
+        check(name, "a lag", lags[i], number_of(json_array_get(head, i)), TOLERANCE);
+    check(name, "the period", rhythm.period_s, number_of(json_object_get(wanted, "periodicity")), FILTER_TOLERANCE);
+    check(name, "its confidence", rhythm.confidence, number_of(json_object_get(wanted, "conf")), FILTER_TOLERANCE);
+}
+
 static bool is_changed_later(const char *name)
 {
     return strncmp(name, "stft", 4) == 0 || strncmp(name, "fourier", 7) == 0;
@@ -215,6 +235,7 @@ static bool check_case(const char *name, const json_t *vector)
     check_array(name, "a line", json_object_get(between, "dft_abs"), analysis.amplitudes, analysis.half + 1,
                 FILTER_TOLERANCE);
     check_detection(name, vector, &analysis);
+    check_rhythm(name, expected, &analysis);
     if (!is_changed_later(name))
         check_top(name, expected, &analysis.result);
     return true;
