@@ -19,12 +19,14 @@
 #include <cmocka.h>
 
 #include "ftio/autocorrelation.h"
+#include "ftio/burst.h"
 #include "ftio/detect.h"
 #include "ftio/filter.h"
 #include "ftio/sample.h"
 #include "ftio/series.h"
 
 static const double TOLERANCE = 1e-7;
+static const double BURST_ENERGY = 0.95;     /* of the cases */
 static const double TOLERANCE_DEFAULT = 0.8; /* of the detection */
 static const double FILTER_TOLERANCE = 1e-6;
 enum { VECTORS_COUNT = 74, SPECTRA_COUNT = 61 };
@@ -185,6 +187,31 @@ static void check_rhythm(const char *name, const json_t *expected, const struct 
     check(name, "its confidence", rhythm.confidence, number_of(json_object_get(wanted, "conf")), FILTER_TOLERANCE);
 }
 
+/* The burst of each period of the dominant wave. */
+static void check_bursts(const char *name, const json_t *expected, const struct ftio_analysis *analysis)
+{
+    const json_t *widths = json_object_get(expected, "burst_widths");
+    const json_t *starts = json_object_get(expected, "burst_t_starts");
+    const struct ftio_result *result = &analysis->result;
+    double dominant_hz = number_of(json_array_get(json_object_get(expected, "dominant_freq"), 0));
+    for (size_t i = 0; i < json_array_size(widths); i++) {
+        size_t period = (size_t)nearbyint(result->freq_hz / dominant_hz);
+        assert_true((i + 1) * period <= result->samples_count);
+        struct ftio_burst burst = ftio_burst_find(analysis->samples + i * period, period, BURST_ENERGY);
+        double start_s = result->start_s + (double)(i * period + burst.offset) / result->freq_hz;
+        check(name, "a width", (double)burst.width / result->freq_hz, number_of(json_array_get(widths, i)), TOLERANCE);
+        check(name, "a burst's start", start_s, number_of(json_array_get(starts, i)), TOLERANCE);
+    }
+}
+
+static void a_burst_without_energy_has_no_width(void **state)
+{
+    (void)state;
+    static const double silence[4] = {0};
+    assert_int_equal(ftio_burst_find(silence, ARRAY_LENGTH(silence), BURST_ENERGY).width, 0);
+    assert_int_equal(ftio_burst_find(silence, 0, BURST_ENERGY).width, 0);
+}
+
 static bool is_changed_later(const char *name)
 {
     return strncmp(name, "stft", 4) == 0 || strncmp(name, "fourier", 7) == 0;
@@ -236,6 +263,7 @@ static bool check_case(const char *name, const json_t *vector)
                 FILTER_TOLERANCE);
     check_detection(name, vector, &analysis);
     check_rhythm(name, expected, &analysis);
+    check_bursts(name, expected, &analysis);
     if (!is_changed_later(name))
         check_top(name, expected, &analysis.result);
     return true;
@@ -289,6 +317,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_vectors_have_the_spectrum_and_dominants_of_the_reference),
+        cmocka_unit_test(a_burst_without_energy_has_no_width),
         cmocka_unit_test(frequencies_that_are_none_or_too_many_samples_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
