@@ -35,7 +35,8 @@ int main(int argc, char **argv)
     output_guard_standard();
     /* Writing to a reader that has gone away is an error like others, and not one to talk about. */
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
-    (void)sigaction(SIGPIPE, &ignore, NULL); /* can't fail for this signal */
+    (void)sigaction(SIGPIPE, &ignore, NULL); /* can't fail for these signals */
+    (void)sigaction(SIGXFSZ, &ignore, NULL); /* a limit of file size is an error with a name, too */
 
     const char *name = argc > 1 ? argv[1] : "";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {

@@ -24,7 +24,8 @@ int main(int argc, char **argv)
 {
     /* Writing to a client that has gone is an error like others. */
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
-    (void)sigaction(SIGPIPE, &ignore, NULL); /* can't fail for this signal */
+    (void)sigaction(SIGPIPE, &ignore, NULL); /* can't fail for these signals */
+    (void)sigaction(SIGXFSZ, &ignore, NULL); /* a limit of file size is an error with a name, too */
 
     CLEANUP(settings_cleanup) struct settings settings;
     struct error err = {0};

@@ -73,12 +73,22 @@ static void control_fini(struct control *control)
     paths_fini(&control->paths);
 }
 
+/* What is not worth dying for without a word: a reader that has gone, and a limit of file size, which becomes an error.
+ */
+static void control_ignore_signals(void)
+{
+    const struct sigaction ignored = {.sa_handler = SIG_IGN};
+    (void)sigaction(SIGPIPE, &ignored, NULL); /* can't fail for these signals */
+    (void)sigaction(SIGXFSZ, &ignored, NULL);
+}
+
 /*
  * Reads the settings. True when there is something to do; else `*out_exit` is how to end: a service that isn't enabled
  * is no failure.
  */
 static bool control_init(struct control *control, const char *log_dir, enum control_exit *out_exit)
 {
+    control_ignore_signals();
     *control = (struct control){0};
     *out_exit = CONTROL_FAILED;
     CLEANUP(buf_cleanup) struct buf warnings;
@@ -167,8 +177,7 @@ static enum control_exit control_serve(const struct control *control, int pipe_f
 {
     struct control_service service = {.control = control, .pipe_fd = pipe_fd};
     service.notify_socket = pipe_fd < 0 ? getenv("NOTIFY_SOCKET") : NULL;
-    const struct sigaction ignored = {.sa_handler = SIG_IGN};
-    (void)sigaction(SIGPIPE, &ignored, NULL); /* a starter or a terminal that has gone is no reason to die */
+    control_ignore_signals(); /* a daemon begins with none ignored */
     struct error err = {0};
     int rc = instance_become(&service.instance, &control->paths, &err);
     if (rc == 0) {

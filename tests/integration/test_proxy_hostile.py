@@ -372,3 +372,11 @@ def test_a_state_that_is_damaged_is_told_and_the_one_before_counts(proxy):
     subprocess.run(proxy.command("sh", "-c", damage), check=True)
     proxy.start()
     assert re.search(r"WARN +the state in '\S+\.state\.1' is not whole", proxy.log()), proxy.log()
+
+
+def test_a_limit_of_file_size_is_told_by_name(proxy):
+    """Not by SIGXFSZ, which ends a program without a word of its own."""
+    words = [PROXY, "-p", 0, "-t", proxy.prefix, "-u", proxy.socket_path]
+    done = subprocess.run(proxy.command("prlimit", "--fsize=0", *words), capture_output=True, text=True, timeout=30,
+                          check=False, stdin=subprocess.DEVNULL, env=clean_environment())
+    assert done.returncode == 1 and "File too large" in done.stderr

@@ -3,6 +3,7 @@
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -155,6 +156,16 @@ def test_a_removed_log_dir_does_not_end_the_service(service):
     assert f"pid {pid}" in one.must("status").stdout
     one.stop()
     assert one.load().is_ended
+
+
+def limit_file_size():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+def test_a_limit_of_file_size_is_told_by_name(service):
+    """Not by SIGXFSZ, which ends a program without a word of its own."""
+    done = service().call("start", preexec_fn=limit_file_size)
+    assert done.returncode == 1 and "File too large" in done.stderr
 
 
 def test_kills_at_any_moment_leave_valid_traces_that_lack_one_flush_interval_at_most(service):
