@@ -57,7 +57,7 @@ static void links_remove(struct link_names *names, struct link *link)
     *link = names->links[--names->count];
 }
 
-/* A place for one more; NULL without memory, or past LINKS_MAX: its renames go unnoticed then. */
+/* A place for one more; NULL without memory, or past LINKS_MAX. */
 static struct link *links_add(struct link_names *names, int index)
 {
     if (names->count == names->capacity) {
@@ -73,8 +73,8 @@ static struct link *links_add(struct link_names *names, int index)
     return link;
 }
 
-/* Interface `index` is called `name`, and nobody else is. */
-static void links_set(struct link_names *names, int index, const char *name)
+/* Interface `index` is called `name`, and nobody else is. False without memory for one more. */
+static bool links_set(struct link_names *names, int index, const char *name)
 {
     bool has_moved = false;
     for (size_t i = names->count; i-- > 0;) {
@@ -89,35 +89,40 @@ static void links_set(struct link_names *names, int index, const char *name)
     if (link == NULL)
         link = links_add(names, index);
     if (link == NULL)
-        return;
+        return names->count >= LINKS_MAX; /* so many are not this node's trouble: renames of the rest go unnoticed */
     (void)snprintf(link->name, sizeof link->name, "%s", name);
     if (has_moved)
         link->looks_left = LINKS_LOOKS;
+    return true;
 }
 
-/* Reads who has which name from /sys/class/net. */
-static void links_scan(struct link_names *names)
+/* Reads who has which name from /sys/class/net. 0, or -ENOMEM. */
+static int links_scan(struct link_names *names)
 {
     char path[PATH_MAX];
     (void)snprintf(path, sizeof path, "%s/class/net", names->sys_path);
     DIR *directory = opendir(path);
     if (directory == NULL)
-        return;
+        return errno == ENOMEM ? -ENOMEM : 0;
     CLEANUP(buf_cleanup) struct buf text;
     buf_init(&text, LINKS_INDEX_TEXT_MAX_BYTES);
+    int rc = 0;
     const struct dirent *entry;
-    while ((entry = readdir(directory)) != NULL) {
+    while (rc != -ENOMEM && (entry = readdir(directory)) != NULL) {
         int length = snprintf(path, sizeof path, "%s/ifindex", entry->d_name);
         buf_reset(&text);
-        if (entry->d_name[0] == '.' || length >= (int)sizeof path || strlen(entry->d_name) >= IF_NAMESIZE ||
-            file_read(dirfd(directory), path, &text, NULL) < 0)
+        if (entry->d_name[0] == '.' || length >= (int)sizeof path || strlen(entry->d_name) >= IF_NAMESIZE)
+            continue;
+        rc = file_read(dirfd(directory), path, &text, NULL);
+        if (rc < 0)
             continue; /* no interface, or one that has just gone */
         struct cursor cursor = cursor_of(text.data, text.length);
         uint64_t index;
-        if (cursor_u64(&cursor, &index) && index <= INT_MAX)
-            links_set(names, (int)index, entry->d_name);
+        if (cursor_u64(&cursor, &index) && index <= INT_MAX && !links_set(names, (int)index, entry->d_name))
+            rc = -ENOMEM;
     }
     (void)closedir(directory);
+    return rc == -ENOMEM ? rc : 0;
 }
 
 int link_names_new(const char *sys_path, struct link_names **out_names, struct error *err)
@@ -130,7 +135,8 @@ int link_names_new(const char *sys_path, struct link_names **out_names, struct e
     const struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
     if (names->fd < 0 || bind(names->fd, (const struct sockaddr *)&address, sizeof address) < 0)
         return error_errno(err, "listening to changes of network interfaces");
-    links_scan(names); /* after the socket: nothing is missed between the two */
+    if (links_scan(names) < 0) /* after the socket: nothing is missed between the two */
+        return error_set(err, -ENOMEM, "no memory for names of interfaces");
     *out_names = TAKE(names);
     return 0;
 }
@@ -170,7 +176,7 @@ static void links_take(struct link_names *names, const struct nlmsghdr *message)
         const char *name = bytes + at + RTA_LENGTH(0);
         size_t length = attribute->rta_len - RTA_LENGTH(0);
         if (attribute->rta_type == IFLA_IFNAME && strnlen(name, length) < length && length <= IF_NAMESIZE)
-            links_set(names, info->ifi_index, name);
+            (void)links_set(names, info->ifi_index, name); /* without memory its renames go unnoticed */
         at += RTA_ALIGN(attribute->rta_len);
     }
 }
@@ -186,7 +192,7 @@ static void links_listen(struct link_names *names)
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0 && errno == ENOBUFS) { /* it said more than there was room for */
-            links_scan(names);
+            (void)links_scan(names);       /* without memory some renames go unnoticed */
             continue;
         }
         if (got <= 0)

@@ -161,15 +161,19 @@ int network_parse(const char *text, size_t length, struct sample_table *table, s
 }
 
 /* Recorded interfaces don't change names, and this node's are not theirs. */
-static void network_listen(const struct sample_config *config, struct collector *collector)
+static int network_listen(const struct sample_config *config, struct collector *collector, struct error *err)
 {
     if (strcmp(config->proc_path, "/proc") != 0)
-        return;
+        return 0;
     struct link_names *names = NULL;
-    struct error err = {0};
-    if (link_names_new(config->sys_path, &names, &err) < 0)
-        log_debug("network: interfaces that change names are taken for one another: %s", err.text);
+    struct error why = {0};
+    int rc = link_names_new(config->sys_path, &names, &why);
+    if (rc == -ENOMEM)
+        return error_set(err, rc, "%s", why.text);
+    if (rc < 0)
+        log_debug("network: interfaces that change names are taken for one another: %s", why.text);
     collector->own = names;
+    return 0;
 }
 
 static int network_open(const struct sample_config *config, struct collector **out_collector, struct error *err)
@@ -180,8 +184,11 @@ static int network_open(const struct sample_config *config, struct collector **o
         rc = proctable_open(config, "self/net/dev", network_columns, NETWORK_COLUMNS, out_collector, err);
     if (rc == -ENODEV)
         return error_set(err, rc, "no '%s/net/dev'", config->proc_path);
-    if (rc == 0)
-        network_listen(config, *out_collector);
+    if (rc < 0)
+        return rc;
+    rc = network_listen(config, *out_collector, err);
+    if (rc < 0)
+        proctable_close(TAKE(*out_collector));
     return rc;
 }
 

@@ -14,7 +14,8 @@
 #include "support/allocation.h"
 #include "support/scratch.h"
 
-enum { WIRE_NOW_MS = 1700000000, WIRE_NOW_NS = 5000, WIRE_BIG_MESSAGE_BYTES = (64 << 10) + 2 };
+static const int64_t WIRE_NOW_MS = 1700000005000; /* five seconds after the job began */
+enum { WIRE_NOW_NS = 5000, WIRE_BIG_MESSAGE_BYTES = (64 << 10) + 2 };
 
 #define JOB_7                                                                                                          \
     "{\"JobDesc\":{\"jobid\":\"7\",\"command\":\"./app\",\"size\":2,\"start_time\":1700000000000,\"end_time\":0}}"
