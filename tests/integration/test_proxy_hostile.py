@@ -342,8 +342,9 @@ def test_answers_are_json_that_others_can_read(proxy):
     client = proxy.connect()
     client.join("numbers")
     client.declare_gauge("level")
-    client.send_bytes(b'{"Value":{"name":"level","value":{"Gauge":{"min":null,"max":1e999,"hits":1.0,"total":2.5}}}}\0')
     client.set("level", 1234567.25)
+    client.send_bytes(b'{"Value":{"name":"level","value":{"Gauge":{"min":null,"max":1e999,"hits":1.0,"total":2.5}}}}\0')
+    assert client.is_closed_by_peer()
     client.close()
     other = counting(proxy, "numbers")
     for path in ("/job", "/job/", "/job/?job=main", "/job/list", "/ranks", "/topo", "/period", "/profiles", "/profiles/percmd", "/alarms",
