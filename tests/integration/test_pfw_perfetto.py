@@ -148,8 +148,13 @@ def test_a_failed_conversion_leaves_what_was_there(tmp_path):
 
 def writes_below(pid, directory):
     """Does the process have a file of the directory open? It may have no name: then the link's text ends in (deleted)."""
-    links = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()]
-    return any(link.startswith(f"{directory}/") for link in links)
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            if os.readlink(link).startswith(f"{directory}/"):
+                return True
+        except FileNotFoundError:
+            pass  # closed in between
+    return False
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])

@@ -375,6 +375,7 @@ def test_a_state_that_is_damaged_is_told_and_the_one_before_counts(proxy):
     assert re.search(r"WARN +the state in '\S+\.state\.1' is not whole", proxy.log()), proxy.log()
 
 
+@pytest.mark.plain_build  # a sanitizer writes files of its own before main
 def test_a_limit_of_file_size_is_told_by_name(proxy):
     """Not by SIGXFSZ, which ends a program without a word of its own."""
     words = [PROXY, "-p", 0, "-t", proxy.prefix, "-u", proxy.socket_path]

@@ -162,6 +162,7 @@ def limit_file_size():
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
+@pytest.mark.plain_build  # a sanitizer writes files of its own before main
 def test_a_limit_of_file_size_is_told_by_name(service):
     """Not by SIGXFSZ, which ends a program without a word of its own."""
     done = service().call("start", preexec_fn=limit_file_size)
