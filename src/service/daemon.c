@@ -148,7 +148,11 @@ int daemon_wait(int pipe_fd, int64_t timeout_ms, struct buf *text, struct error 
 
 static int daemon_redirect_one(const char *path, int to_fd, struct error *err)
 {
-    CLEANUP(fd_cleanup) int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, DAEMON_LOG_MODE);
+    /* Non-blocking: neither opening nor writing a FIFO that somebody put there may hold us. */
+    int flags = O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
+    CLEANUP(fd_cleanup) int fd = open(path, flags, DAEMON_LOG_MODE);
+    if (fd < 0 && errno == ENXIO)
+        return error_set(err, -ENXIO, "'%s' is a pipe that nobody reads: remove it", path);
     if (fd < 0 && errno == EACCES)
         return error_errno(err, "opening '%s' (if it is another user's, choose another log directory)", path);
     if (fd < 0)

@@ -246,6 +246,16 @@ def test_of_two_starts_at_once_one_wins_every_time(service):
         one.stop()
 
 
+def test_a_pipe_in_place_of_the_log_is_named_and_holds_no_start_up(service):
+    one = service()
+    one.log_dir.mkdir(exist_ok=True)
+    os.mkfifo(one.file("out"))
+    started = one.call("start")
+    assert started.returncode == 1 and "is a pipe that nobody reads" in started.stderr
+    one.file("out").unlink()
+    one.start()
+
+
 def test_fifty_restarts_are_never_two_services(service):
     one = service(DFTRACER_KEEP=100)
     most = 0
