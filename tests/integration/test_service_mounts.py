@@ -4,11 +4,10 @@ import os
 import signal
 import statistics
 import subprocess
-from pathlib import Path
 
 import pytest
 
-from support.service import BUILD_DIR, is_alive
+from support.service import BUILD_DIR, is_alive, threads_of
 from support.waiting import wait_until
 
 HANGFS = BUILD_DIR / "tests" / "hangfs"
@@ -52,10 +51,6 @@ def mount(tmp_path):
 
 def series_of(mount):
     return f"fs-{mount.directory}"
-
-
-def threads_of(pid):
-    return len(list(Path(f"/proc/{pid}/task").iterdir()))
 
 
 def test_a_mount_that_hangs_costs_the_others_nothing_and_comes_back(service, mount):

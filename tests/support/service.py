@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import subprocess
+import time
 from pathlib import Path
 
 from support import tracereader
@@ -13,6 +14,7 @@ BUILD_DIR = Path(os.environ.get("CICADA_BUILD_DIR", Path(__file__).resolve().par
 PROGRAM = BUILD_DIR / "bin" / "dftracer_service"
 HOST = socket.gethostname().split(".")[0]
 COMMAND_TIMEOUT_S = 60
+THREADS_END_S = 2
 IS_SANITIZED = os.environ.get("CICADA_SANITIZED") == "1"
 
 
@@ -38,6 +40,14 @@ def is_alive(pid):
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def threads_of(pid):
+    """How many threads the process still has, itself counted; 0 when there is none."""
+    try:
+        return len(list(Path(f"/proc/{pid}/task").iterdir()))
+    except FileNotFoundError:
+        return 0
 
 
 def services_of(log_dir):
@@ -129,7 +139,11 @@ class Service:
         return wait_until(lambda: len(self.so_far().stamps) >= count, f"{count} ticks in {self.path()}")
 
     def wait_for_end(self, pid):
-        return wait_until(lambda: not is_alive(pid), f"the end of process {pid}")
+        """Until the process is dead, and its other threads, too: they hold its lock. Those that hang in the kernel stay."""
+        wait_until(lambda: not is_alive(pid), f"the end of process {pid}")
+        deadline = time.monotonic() + THREADS_END_S
+        while threads_of(pid) > 1 and time.monotonic() < deadline:
+            time.sleep(0.001)
 
     def signal(self, number):
         os.kill(self.pid(), number)
